@@ -22,6 +22,7 @@ from graph.value.view import (
     ChartPoint,
     ContextNotice,
     Gauge,
+    LedgerView,
     NextFold,
     SessionItem,
     Statistics,
@@ -197,6 +198,23 @@ def _records(call: Call) -> RecordList:
     return RecordList(records=folds.records(call.session_id), restorable=undone)
 
 
+def _ledger(call: Call) -> LedgerView:
+    """Returns what is kept of the user's words of folded turns: rules, choices, preferences, people."""
+    return call.service.folds.ledger(call.session_id)
+
+
+class ChangeLine(Exact):
+    """Whether a line of the ledger is struck out; false restores it."""
+
+    struck: bool
+
+
+def _change_line(call: Call) -> LedgerView:
+    """Strikes a line of the ledger out, from the next turn on, or restores it."""
+    sent: ChangeLine = call.sent
+    return call.service.folds.strike(call.session_id, call.path["line"], is_struck=sent.struck)
+
+
 def _statistics(call: Call) -> Figures:
     """Returns what folding saved and cost, what is folded next, and how full the window is."""
     view, folds = call.service.sessions.get(call.session_id), call.service.folds
@@ -277,6 +295,8 @@ OPERATIONS: Final = (
     Operation("deleteSession", "DELETE", _ONE, status=204, refusals=(409,), call=_delete),
     Operation("listTurns", "GET", f"{_ONE}/turns", Transcript, query=ListTurns, call=_turns),
     Operation("listRecords", "GET", f"{_ONE}/records", RecordList, call=_records),
+    Operation("getLedger", "GET", f"{_ONE}/ledger", LedgerView, call=_ledger),
+    Operation("changeLedgerLine", "PATCH", f"{_ONE}/ledger/{{line}}", LedgerView, body=ChangeLine, call=_change_line),
     Operation("getStatistics", "GET", f"{_ONE}/statistics", Figures, call=_statistics),
     Operation("getInput", "GET", f"{_ONE}/input/{{turn}}", TurnInputs, call=_inputs),
     Operation("stopTurn", "POST", f"{_ONE}/stop", status=204, call=_stop),

@@ -11,7 +11,7 @@ from component import attaching, page_state, redraw, turn_buttons, widget
 from component.bridge import delivery
 from component.chat import composer
 from component.page_state import PageState
-from component.panel import record_dialog, summary_panel
+from component.panel import ledger_box, record_dialog, summary_panel
 from component.sidebar import setting_box
 from graph.attachment import MAX_BYTES, REFUSED_KINDS
 
@@ -33,7 +33,7 @@ _SCRIPTS = (
     "visitor.js",
 )
 _KEY = "browser"
-PRESSES: Final[turn_buttons.Acts] = {"add_fact": record_dialog.add_fact}
+PRESSES: Final[turn_buttons.Acts] = {"add_fact": record_dialog.add_fact, "strike": ledger_box.strike}
 
 
 def draw(now: PageState) -> None:

@@ -19,7 +19,9 @@ from component.words.words import Words
 from graph.value.view import CallInput, InputBlock, SentRequest
 from prompt.system.framing import VERBATIM_NOTE
 
-KINDS: Final = ("system", "own", "layers", "records", "pins", "tools", "note", "raw", "volatile", "current", "call")
+KINDS: Final = (
+    "system", "own", "layers", "records", "pins", "ledger", "tools", "note", "raw", "volatile", "current", "call"
+)  # fmt: skip
 _RECORDS: Final = {"record", "shortened"}
 _CLAMPED_LINES: Final = 12
 _LINE_EMS: Final = 18.0  # width of the text column in a group
@@ -37,7 +39,7 @@ class Group:
     @property
     def parts(self) -> list[list[InputBlock]]:
         """The blocks by expander: messages grouped by turn, each other block alone."""
-        if self.kind in {"raw", "current"}:
+        if self.kind in {"raw", "current", "ledger"}:
             return [list(blocks) for _, blocks in groupby(self.blocks, key=lambda block: block.turns)]
         return [[block] for block in self.blocks]
 

@@ -11,7 +11,7 @@ from component import dialog, page_state, project_choice, redraw, turn_buttons, 
 from component.bridge import delivery
 from component.format import format_count, format_money, format_tokens
 from component.page_state import PageState
-from component.panel import card, input_tab, panel_head, record_dialog
+from component.panel import card, input_tab, ledger_box, panel_head, record_dialog
 from component.project import project_tab
 from component.words.words import Words
 from graph.value.view import ChartPoint, CostView, Money, PinView, Savings
@@ -212,6 +212,7 @@ def _draw_history(now: PageState) -> None:
     with st.container():
         if identifier:
             draw_pin_list(now, now.service.folds.pins(identifier))
+            ledger_box.draw(now)
     is_sent, cards = following.sent_turns is None, redraw.cards(records, following)
     for record, is_unused in reversed(cards):
         card.draw(now, record, can_restore=not is_unused)

@@ -98,6 +98,7 @@ class InputWords(Group):
         ("layers", "Standing context", "상시 컨텍스트"),
         ("records", "Summaries: {count}", "요약 {count}개"),
         ("pins", "Pinned messages: {count}", "고정한 메시지 {count}개"),
+        ("ledger", "The user's own words, from {count} turns", "사용자가 말한 그대로, {count}개 턴에서"),
         ("tools", "Tool descriptions", "도구 설명"),
         ("note", "Section headings", "구획 제목"),
         ("raw", "Verbatim turns: {count}", "원문 턴 {count}개"),
@@ -484,6 +485,34 @@ class SignInWords(Group):
             "막으려면 고급 설정의 ‘API 연결’에서 토큰을 폐기해 주세요."
         ),
     )
+
+
+class LedgerWords(Group):
+    title = Both(
+        "In your words: {count} · ≈{used} of {budget} tokens", "내가 한 말 그대로 {count}개 · ≈{used} / {budget}토큰"
+    )
+    note = Both(
+        "Rules, choices, preferences and people of summarised turns, sent word for word whatever a summary says.",
+        "요약된 턴에서 나온 규칙, 선택, 선호, 사람입니다. 요약과 별개로 말한 그대로 보냅니다.",
+    )
+    over = Both(
+        "No room beside the summaries for {count} of your own sentences: the summaries have them instead.",
+        "내가 한 말 중 {count}개는 따로 보낼 자리가 없어 요약 안에만 있습니다.",
+    )
+    kinds = table(
+        ("negation", "never", "금지"),
+        ("rule", "rule", "규칙"),
+        ("preference", "preference", "선호"),
+        ("choice", "choice", "선택"),
+        ("person", "person", "사람"),
+    )
+    states = table(
+        ("no_room", "in its summary", "요약 안에"),
+        ("struck", "struck out", "지움"),
+        ("taken_back", "taken back later", "뒤에 거둠"),
+    )
+    strike = Both("Strike out", "지우기")
+    restore = Both("Restore", "되살리기")
 
 
 class SteeringWords(Group):

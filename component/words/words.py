@@ -503,4 +503,5 @@ class Words(Group):
         self.sessions = part.SessionWords(language)
         self.sign_in = part.SignInWords(language)
         self.steering = part.SteeringWords(language)
+        self.ledger = part.LedgerWords(language)
         self.tools = part.ToolWords(language)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import takewhile
 from typing import Final
@@ -13,17 +13,19 @@ from typing import Final
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.utils import convert_to_openai_messages
 
+from graph.core.ledger import LEDGER, LEDGER_TOKENS, line_tokens, lines_of, render_line, standing, with_room
 from graph.core.manifest import Block, Manifest
 from graph.core.open_question import without_answered
 from graph.core.pin import PIN, ContextBlock, Pin, place_pins, unsent
 from graph.core.text import estimate_tokens, message_tokens, sum_tokens
-from graph.core.turn import extract_current_turn, label_of, labelled, with_words, words_of
-from graph.value.record import HistoryEntry
+from graph.core.turn import extract_current_turn, label_of, labelled, unlabelled, with_words, words_of
+from graph.value.record import HistoryEntry, LedgerLine
 from prompt.system import chat
-from prompt.system.framing import CONTINUED, CURRENT_PART, SUMMARY_HEADING, Language
+from prompt.system.framing import CONTINUED, CURRENT_PART, LEDGER_HEADING, SUMMARY_HEADING, Language
 
 History = Sequence[HistoryEntry]
 Messages = Sequence[AnyMessage]
+Placed = HistoryEntry | Pin | LedgerLine
 
 SHORTENED: Final = "shortened"
 CUT: Final = "cut"
@@ -41,8 +43,9 @@ class InputItem:
 
     Attributes:
         kind: "system", "context" (its id is the block's name), "record", "pin" (a pinned message under its record),
-            "message", "tools" or "note". If the guard shrank it for this call: "shortened" (a verbatim record as its
-            summary) or "cut" (a tool result). If a tool asks a model: "call" for the arguments of the tool call.
+            "ledger" (a line of the user's word), "message", "tools" or "note". If the guard shrank it for this call:
+            "shortened" (a verbatim record as its summary) or "cut" (a tool result). If a tool asks a model: "call" for
+            the arguments of the tool call.
         version: Of a record, a context block or the system prompt; for a cut message the number of characters sent; 1
             for others.
         tokens: Estimate.
@@ -83,6 +86,9 @@ class SystemPart:
         volatile: Precedes the user's words of the open turn.
         before: Messages of a client program that precede the open turn.
         pins: Those that aren't among the messages are sent under their records.
+        ledger: Lines of the ledger whose records aren't sent.
+        struck: The lines of the ledger that the user struck out or restored (`standing`).
+        ledger_tokens: The room for the ledger's lines.
     """
 
     text: str
@@ -97,6 +103,9 @@ class SystemPart:
     volatile: ContextBlock | None = None
     before: ContextBlock | None = None
     pins: tuple[Pin, ...] = ()
+    ledger: tuple[LedgerLine, ...] = ()
+    struck: Mapping[str, bool] = field(default_factory=dict)
+    ledger_tokens: int = LEDGER_TOKENS
 
     @property
     def standing(self) -> list[ContextBlock]:
@@ -137,21 +146,42 @@ def system_part(language: Language, *, can_recall: bool) -> SystemPart:
     return stored_system(chat.prompt_id(language, can_recall=can_recall), chat.PROMPT_VERSION)
 
 
-def render_system(system: SystemPart, history: Sequence[HistoryEntry | Pin]) -> str:
+def render_system(system: SystemPart, history: Sequence[Placed]) -> str:
     """Renders the system prompt: its own text, the standing blocks, then records and pins under their heading."""
     parts = [system.text]
     for block in system.standing:
         parts += ["", block.text]
     if not history:
         return "\n".join(parts)
-    return "\n".join(
-        [*parts, "", SUMMARY_HEADING[system.language], *(line_of(each, system.language) for each in history)]
-    )
+    return "\n".join([*parts, "", SUMMARY_HEADING[system.language], render_placed(history, system.language)])
 
 
-def line_of(entry: HistoryEntry | Pin, language: Language) -> str:
+def placed_in(system: SystemPart, history: History, messages: Messages) -> list[Placed]:
+    """Returns what stands before the raw turns: the records, each with its pins, and the ledger of what they cover."""
+    language = system.language
+    placed = place_pins(without_answered(history, language), unsent(system.pins, messages))
+    lines = standing((*system.ledger, *lines_of(history)), system.struck)
+    return [*placed, *with_room(lines, system.ledger_tokens, language)]
+
+
+def render_placed(placed: Sequence[Placed], language: Language, *, labels_alone: bool = True) -> str:
+    """Renders records and pins with their labels, then the ledger under its heading.
+
+    Without `labels_alone` a single record has no label.
+    """
+    first = next((index for index, each in enumerate(placed) if isinstance(each, LedgerLine)), len(placed))
+    has_labels = labels_alone or sum(isinstance(each, dict) for each in placed) != 1
+    parts = [line_of(each, language, has_label=has_labels) for each in placed]
+    return "\n".join(parts if first == len(placed) else [*parts[:first], "", LEDGER_HEADING[language], *parts[first:]])
+
+
+def line_of(entry: Placed, language: Language, *, has_label: bool = True) -> str:
     if isinstance(entry, Pin):
         return entry.line(language)
+    if isinstance(entry, LedgerLine):
+        return render_line(entry, language)
+    if not has_label:
+        return unlabelled(entry["summary"])
     return labelled(label_of(entry["turns"], language), entry["summary"])
 
 
@@ -163,9 +193,11 @@ def _behind(volatile: ContextBlock, text: str) -> str:
     return f"{volatile.text}\n\n{CURRENT_PART.format(text=text)}"
 
 
-def record_item(entry: HistoryEntry | Pin, language: Language) -> InputItem:
+def record_item(entry: Placed, language: Language) -> InputItem:
     if isinstance(entry, Pin):
         return InputItem(PIN, entry.message_id, 1, entry.tokens(language))
+    if isinstance(entry, LedgerLine):
+        return InputItem(LEDGER, entry.id, 1, line_tokens(entry, language))
     kind = SHORTENED if entry["kind"] == SHORTENED else "record"
     return InputItem(kind, entry["id"], entry["version"], entry["summary_tokens"])
 
@@ -204,7 +236,7 @@ def assemble(system: SystemPart, history: History, messages: Messages) -> ModelI
     raw = raw_messages(messages, system.language)
     if system.note and raw and isinstance(raw[-1], ToolMessage):
         raw[-1] = with_words(raw[-1], f"{words_of(raw[-1])}\n\n{system.note}")
-    placed = place_pins(without_answered(history, system.language), unsent(system.pins, raw))
+    placed = placed_in(system, history, raw)
     prompt = render_system(system, placed)
     items = [record_item(entry, system.language) for entry in placed]
     items[:0] = [_block_item(block, _prompt_tokens(block.text)) for block in system.standing]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from graph.core.ledger import ledger_tokens
 from graph.core.open_question import without_answered
 from graph.core.pin import LARGEST_SHARES, BlockKind, budget_tokens
 from graph.value.record import ArchivedMessage, HistoryEntry, Record, to_entry
@@ -53,6 +54,8 @@ class SessionSnapshot:
         A quarter at least: what a program's instructions leave no room for is left out of calls, not folded away.
         """
         taken_tokens = min(self.pin_tokens, budget_tokens(input_tokens))
+        if any(record.ledger for record in self.active):
+            taken_tokens += ledger_tokens(input_tokens)
         for kind, used in self.front_tokens.items():
             taken_tokens += min(used, input_tokens // LARGEST_SHARES.get(kind, 1))
         return replace(self, input_tokens=max(input_tokens - taken_tokens, input_tokens // _LEAST_SHARE))

@@ -14,6 +14,7 @@ from prompt.system.framing import (
     COMPACTION_HEADING,
     CUT_OFF,
     DECLINED,
+    LEDGER_HEADING,
     NO_RESULT,
     OWN_CHAT_HEADING,
     OWN_HEADING,
@@ -239,6 +240,7 @@ def ending_of(
 _INDENT: Final = "  "
 _OWN_HEADINGS: Final = (
     *SUMMARY_HEADING.values(),
+    *LEDGER_HEADING.values(),
     *CLIENT_HEADING.values(),
     *OWN_HEADING.values(),
     *OWN_CHAT_HEADING.values(),

@@ -49,10 +49,10 @@ def without_line(summary: str) -> str:
 def carried_facts(records: Sequence[Record], since: Iterable[str] = ()) -> tuple[Fact, ...]:
     """Returns the facts of records (oldest first), heaviest first; each once. `since` has the user's words after them.
 
-    All of the user's lasting rules and prohibitions are among them, but no value that a later sentence replaced and
-    nothing of a question that a later record answers. Weight depends on the kind alone. Among equal weights, the first
-    facts of each record precede all second ones, the newest record first: so no record loses all of its facts to the
-    others.
+    All of the user's lasting rules and prohibitions are among them, unless the ledger has them, but no value that a
+    later sentence replaced and nothing of a question that a later record answers. Weight depends on the kind alone.
+    Among equal weights, the first facts of each record precede all second ones, the newest record first: so no record
+    loses all of its facts to the others.
     """
     if not records:
         return ()
@@ -113,6 +113,8 @@ def _wishes(record: Record, reading: Sequence[Fact], said: Sequence[Clause], lat
     A summary's own sentences may read like a rule that no user gave, so they count only if the record was never
     compared with its source. What a user took out of a summary is out.
     """
+    if record.ledger:
+        return
     compared = (*record.kept_facts, *(() if record.edited else record.missing_facts))
     stored = [fact for each in compared for fact in (fact_as_written(each, {}),) if is_instruction(fact)]
     if not compared:

@@ -11,13 +11,14 @@ from langchain_core.messages import AnyMessage, SystemMessage
 
 from graph.core.turn import text_of
 from graph.fold.fact_carry import carried_line, without_line, without_marks
-from graph.fold.fact_compare import missing_from, present_in
-from graph.fold.fact_find import Fact, fact_as_written, facts_of
+from graph.fold.fact_compare import missing_from
+from graph.fold.fact_find import Fact, fact_as_written, facts_of, is_instruction
 from graph.fold.fact_line import facts_for_line, facts_line
 from graph.fold.replaced import superseded_in
 from graph.fold.review import Review, is_within, own_texts, pasted_instructions
 from graph.fold.shorten import shorten
 from graph.fold.spec import FoldSpec
+from graph.value.record import LedgerLine
 
 # A tool result may hold thousands of numbers, which nobody reads in a list.
 MOST_FACTS: Final = 100
@@ -27,19 +28,21 @@ _SHORTENINGS: Final = 2
 _KNOWN_LINES: Final = 256
 
 
-def check_facts(review: Review, spec: FoldSpec) -> Review:
+def check_facts(review: Review, spec: FoldSpec, *, apart: Sequence[LedgerLine] = ()) -> Review:
     """Appends a line of missing facts to an adopted text, as far as there is room, and notes the 100 heaviest.
 
     The line has firm facts of the user alone (`facts_for_line`) and doesn't count: the text before it is compared. It
     takes at most 30 % of the target, or half of a target that is only an upper bound. Where records are
     replaced, sentences of least weight are dropped to make room for their rules, prohibitions and identifiers
-    (`carried_line`). A verbatim text contains all its facts.
+    (`carried_line`). A verbatim text contains all its facts. What the ledger keeps counts as present; the line begins
+    with what it has no room for (`apart`).
     """
     if review.is_verbatim or not review.text:
         return review
     facts = _weightiest(spec)
-    text, line = (_with_carried if spec.carried else _with_line)(review.text, spec, facts)
-    retained, missing = _compared(text, facts)
+    unsaid = [*_words(apart, review.text), *(fact for fact in facts if not _is_kept(fact, spec))]
+    text, line = (_with_carried if spec.carried else _with_line)(review.text, spec, unsaid)
+    retained, missing = _compared(text, facts, spec)
     return replace(review, text=_joined(text, line, spec), retained=retained, missing=missing)
 
 
@@ -48,7 +51,7 @@ def compare_facts(text: str, spec: FoldSpec) -> tuple[tuple[str, ...], tuple[str
 
     A line of facts behind it doesn't count.
     """
-    return _compared(without_line(text), _weightiest(spec))
+    return _compared(without_line(text), _weightiest(spec), spec)
 
 
 @lru_cache(maxsize=_KNOWN_LINES)
@@ -60,9 +63,19 @@ def lacking_facts(summary: str, missing: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(fact.text for fact in missing_from((fact_as_written(each, {}) for each in missing), line))
 
 
-def _compared(text: str, facts: Sequence[Fact]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    retained, missing = present_in(facts, text), missing_from(facts, text)
+def _compared(text: str, facts: Sequence[Fact], spec: FoldSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    missing = [fact for fact in missing_from(facts, text) if not _is_kept(fact, spec)]
+    retained = (fact for fact in facts if fact not in missing)
     return tuple(fact.text for fact in retained), tuple(fact.text for fact in missing)
+
+
+def _is_kept(fact: Fact, spec: FoldSpec) -> bool:
+    """Whether the ledger keeps a fact: every sentence of the user that is an instruction of these turns."""
+    return spec.ledger is not None and is_instruction(fact) and fact not in spec.carried
+
+
+def _words(lines: Sequence[LedgerLine], text: str) -> Sequence[Fact]:
+    return missing_from([fact_as_written(line.text, {}) for line in lines], text)
 
 
 def _weightiest(spec: FoldSpec) -> Sequence[Fact]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from graph.core.text import estimate_tokens
 from graph.fold.fact_check import check_facts
+from graph.fold.ledger import ledger_of, told_in, without_room
 from graph.fold.review import Review, SummaryDraft, quote, review_drafts
 from graph.fold.spec import FoldSpec
 from graph.value.record import Record
@@ -83,7 +85,9 @@ def end_verbatim(record: Record, spec: FoldSpec) -> Record:
 def _ended(record: Record, spec: FoldSpec, review: Review, cost: Mapping[str, object], *, is_fallback: bool) -> Record:
     if not review.text:
         return record.with_changes(status="FAILED", outcome=review.outcome, error_code=review.error_code, **cost)
-    review = check_facts(review, spec)
+    told = told_in(review.text, spec)
+    ledger = ledger_of(spec, told.lines)
+    review = check_facts(replace(review, text=told.text), spec, apart=without_room(spec, ledger))
     return record.with_changes(
         status="COMPLETED",
         kind="verbatim" if review.is_verbatim else record.kind,
@@ -94,5 +98,6 @@ def _ended(record: Record, spec: FoldSpec, review: Review, cost: Mapping[str, ob
         kept_facts=review.retained,
         missing_facts=review.missing,
         invented_facts=review.invented,
+        ledger=ledger,
         **cost,
     )

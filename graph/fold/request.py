@@ -10,12 +10,15 @@ from typing import Any, Final, Protocol
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph.core.language import is_english, user_language
+from graph.core.ledger import render_line, standing, with_room
 from graph.core.model_input import ModelInput
 from graph.core.text import estimate_tokens, message_tokens, sum_tokens
 from graph.core.turn import is_repetition, text_of, without_images
 from graph.fold.fact_carry import carried_line
+from graph.fold.ledger import ledger_of
 from graph.fold.review import Flaw, SummaryDraft, facts_to_name
 from graph.fold.spec import FoldSpec, PromptStyle
+from graph.value.record import LedgerLine
 from prompt.summary import (
     compaction_generator,
     in_place_generator,
@@ -30,6 +33,7 @@ from prompt.summary.quote import (
     count_turns,
     escape,
     list_facts,
+    list_kept,
     quote_instruction,
 )
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
@@ -107,18 +111,34 @@ def requests_for(spec: FoldSpec, source_tokens: int) -> Iterator[SummaryRequest]
         yield SummaryRequest(sent, aim_chars, most_chars, language)
 
 
-def with_facts(request: str, messages: Sequence[AnyMessage], target_chars: int, spec: FoldSpec) -> str:
-    """Inserts the facts to keep and the user's instruction before the last line, which states the size.
+def with_facts(
+    request: str, messages: Sequence[AnyMessage], target_chars: int, spec: FoldSpec, *, shows_ledger: bool = True
+) -> str:
+    """Inserts what is kept, the facts to keep and the user's instruction before the last line, which states the size.
+
+    With `shows_ledger` the ledger's other lines, too, not only those that the fold adds.
 
     A fold with long results of tools has a rule for them.
     A merge prompt names its own facts. Only the prompts of plain summaries and merges are in the session's language.
     """
     language = language_of(messages, spec.language) if spec.style in ("plain", "merge") else "en"
-    named = () if spec.is_merge else facts_to_name(messages, target_chars, spec.language)
+    has_ledger = spec.ledger is not None
+    named = () if spec.is_merge else facts_to_name(messages, target_chars, spec.language, has_ledger=has_ledger)
     listed = list_facts([fact.text for fact in named], language)
     rule = RESULTS_RULE["ko" if language == "ko" else "en"] if _has_long_results(spec) else ""
     start, _, size = request.rpartition("\n")
-    return f"{start}\n{listed}{rule}{quote_instruction(spec.instruction, language)}{size}"
+    kept = list_kept([render_line(line, spec.language) for line in _kept(messages, spec, shows_ledger=shows_ledger)])
+    return f"{start}\n{kept}{listed}{rule}{quote_instruction(spec.instruction, language)}{size}"
+
+
+def _kept(messages: Sequence[AnyMessage], spec: FoldSpec, *, shows_ledger: bool) -> list[LedgerLine]:
+    """Returns the lines of the user's word to show: first what the fold adds or carries on, then the others."""
+    added = [line for line in standing(ledger_of(spec), {}) if line.kind != "lifted"]
+    lines = with_room([*added, *(spec.ledger or () if shows_ledger else ())], spec.ledger_tokens, spec.language)
+    if spec.is_merge:
+        return lines
+    asked = "\n".join(text_of(message) for message in messages if isinstance(message, HumanMessage))
+    return [line for line in lines if line not in added or line.text in asked]
 
 
 def _has_long_results(spec: FoldSpec) -> bool:
@@ -259,7 +279,7 @@ def request_in_place(last: LastInput, spec: FoldSpec) -> SummaryRequest | None:
         has_previous=bool(spec.sources),
     )
     # Facts of the user only: the others are in the input above, and tokens of this list aren't cached.
-    task = with_facts(instruction, asked, spec.full_chars, spec)
+    task = with_facts(instruction, asked, spec.full_chars, spec, shows_ledger=False)
     sent: list[BaseMessage] = [*last.model_input.messages, last.answer, HumanMessage(task)]
     return SummaryRequest(sent, aim_chars, most_chars, language, last.tools)
 

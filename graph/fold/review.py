@@ -56,19 +56,23 @@ class Lack(NamedTuple):
     is_fatal: bool = False
 
 
-def facts_to_name(messages: Sequence[AnyMessage], target_chars: int, language: Language) -> tuple[Fact, ...]:
+def facts_to_name(
+    messages: Sequence[AnyMessage], target_chars: int, language: Language, *, has_ledger: bool = False
+) -> tuple[Fact, ...]:
     """Returns the heaviest facts that fit into 30 % of a summary, the user's rules and prohibitions first.
+
+    With a ledger, which keeps those, other facts alone.
 
     Previous summaries and pasted text aren't searched: a summary in the session's language can't quote the dates of a
     foreign letter as they are, and prohibitions in the letter aren't the user's. What long results of tools list comes
     behind what calls were given and all else.
     """
-    script = _script(messages, language)
+    script = script_of(messages, language)
     said = [message for message in messages if not isinstance(message, SystemMessage)]
     sources = [source for message in said if not _is_listing(message) for source in _told(message, script)]
     replaced = superseded_in(sources)
     found = (*facts_of(sources), *facts_of([message for message in said if _is_listing(message)]))
-    facts = (fact for fact in found if fact.identity not in replaced)
+    facts = (fact for fact in found if fact.identity not in replaced and not (has_ledger and is_instruction(fact)))
     return _fitting((fact for fact in facts if script == "ko" or not _HANGUL.search(fact.text)), target_chars)
 
 
@@ -99,7 +103,7 @@ def needed_chars(messages: Sequence[AnyMessage], language: Language) -> int:
 
 @lru_cache(maxsize=_KNOWN_BLOCKS)  # each turn asks again for every block that is due
 def _needed_chars(spoken: Sequence[tuple[bool, str]], language: Language) -> int:
-    script = _script([HumanMessage(text) for is_user, text in spoken if is_user], language)
+    script = script_of([HumanMessage(text) for is_user, text in spoken if is_user], language)
     prose = [(HumanMessage if is_user else AIMessage)(_prose(text, script)) for is_user, text in spoken]
     users = [message for message in prose if isinstance(message, HumanMessage)]
     chars = sum(len(fact.text) for said in (prose, users) for fact in facts_of(said) if not fact.says_little)
@@ -112,18 +116,21 @@ def _prose(text: str, script: str) -> str:
 
 def pasted_instructions(messages: Sequence[AnyMessage], language: Language) -> frozenset[tuple[str, str]]:
     """Returns the identities of apparent rules and prohibitions that occur in the user's pasted text only."""
-    script = _script(messages, language)
+    script = script_of(messages, language)
     users = [message for message in messages if isinstance(message, HumanMessage)]
     own = {fact.identity for fact in facts_of([_own(message, script) for message in users])}
     return frozenset(fact.identity for fact in facts_of(users) if is_instruction(fact) and fact.identity not in own)
 
 
-def lack_of(text: str, messages: Sequence[AnyMessage], target_chars: int, language: Language) -> Lack:
+def lack_of(
+    text: str, messages: Sequence[AnyMessage], target_chars: int, language: Language, *, has_ledger: bool = False
+) -> Lack:
     """Compares a draft with the facts named in its request; the lack is large if a third of the user's are missing."""
     users = [message for message in messages if isinstance(message, HumanMessage)]
     asked = facts_to_name(users, target_chars, language)
-    gone = missing_from(asked, text)
-    missing = (*gone, *missing_from(facts_to_name(messages, target_chars, language), text))
+    gone = [fact for fact in missing_from(asked, text) if not (has_ledger and is_instruction(fact))]
+    named = facts_to_name(messages, target_chars, language, has_ledger=has_ledger)
+    missing = (*gone, *missing_from(named, text))
     names = dict.fromkeys(fact.text for fact in missing)
     share = len(gone) / len(asked) if gone else 0.0
     return Lack(tuple(names), bool(gone) and share >= _GONE_SHARE, share > _GONE_SHARE)
@@ -131,11 +138,11 @@ def lack_of(text: str, messages: Sequence[AnyMessage], target_chars: int, langua
 
 def own_texts(messages: Sequence[AnyMessage], language: Language) -> list[str]:
     """Returns what the user wrote himself, a text for each message."""
-    script = _script(messages, language)
+    script = script_of(messages, language)
     return [text_of(_own(message, script)) for message in messages if isinstance(message, HumanMessage)]
 
 
-def _script(messages: Iterable[AnyMessage], language: Language) -> str:
+def script_of(messages: Iterable[AnyMessage], language: Language) -> str:
     script = user_language(messages)
     return "ko" if language == "ko" else "latin" if script in (None, "ko") else script
 
@@ -203,7 +210,7 @@ def is_answer(draft: str) -> bool:
 
 
 # Tags of our prompts: a weak model writes on in them.
-_OWN_MARKUP: Final = re.compile(r"</?(?:m|source|facts)\b[^<>\n]*+>", re.IGNORECASE)
+_OWN_MARKUP: Final = re.compile(r"</?(?:m|source|facts|kept)\b[^<>\n]*+>", re.IGNORECASE)
 _REFUSAL: Final = re.compile(
     r"\A\W*(?:(?:i['’]m|i am)\s(?:so\s|very\s|really\s)?sorry,?\sbut\si\b|(?:unfortunately,?\s)?i(?:['’]m|\sam)?\s"
     r"(?:can['’]?t|cannot|can\snot|(?:am\s)?unable|not\sable)\b|as\san\sai\b"
@@ -360,7 +367,8 @@ def invented_facts(text: str, spec: FoldSpec) -> tuple[str, ...]:
     known = (*map(text_of, spec.messages), *calls, spec.before, spec.context, spec.instruction)
     if spec.source_chars > _MOST_READ_CHARS:
         return ()
-    said = [] if spec.is_merge else own_texts(spec.messages, spec.language)
+    said = [line.text for line in (*(spec.ledger or ()), *spec.kept)]
+    said += [] if spec.is_merge else own_texts(spec.messages, spec.language)
     found = (*invented_in(text, [*known, *(fact.text for fact in spec.carried)]), *reversed_in(text, said))
     return tuple(cut_at_word(each, _MOST_INVENTED_CHARS) for each in found[:_MOST_INVENTED])
 
@@ -368,7 +376,7 @@ def invented_facts(text: str, spec: FoldSpec) -> tuple[str, ...]:
 def _lack(text: str, draft: SummaryDraft, spec: FoldSpec) -> Lack:
     if draft.is_extracted or spec.is_merge:
         return Lack((), is_large=False)
-    return lack_of(text, spec.messages, spec.full_chars, spec.language)
+    return lack_of(text, spec.messages, spec.full_chars, spec.language, has_ledger=spec.ledger is not None)
 
 
 def _unfit(draft: SummaryDraft, spec: FoldSpec) -> FlawKind | None:
@@ -482,7 +490,7 @@ def _within_bounds(text: str, spec: FoldSpec) -> str:
 
 
 def _users_facts(spec: FoldSpec) -> tuple[Fact, ...]:
-    script = _script(spec.messages, spec.language)
+    script = script_of(spec.messages, spec.language)
     users = [_own(message, script) for message in spec.messages if isinstance(message, HumanMessage)]
     return spec.carried if spec.is_merge else (*spec.carried, *facts_of(users))
 

@@ -11,13 +11,14 @@ from typing import Final, Literal
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
+from graph.core.ledger import LEDGER_TOKENS
 from graph.core.open_question import without_question
 from graph.core.text import measure
 from graph.core.turn import label_of, labelled, text_of
 from graph.fold.fact_carry import carried_facts
 from graph.fold.fact_find import Fact
 from graph.value.error import InputError
-from graph.value.record import ArchivedMessage, Record, RecordKind
+from graph.value.record import ArchivedMessage, LedgerLine, Record, RecordKind
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
 from prompt.system.framing import Language
 
@@ -109,6 +110,9 @@ class FoldSpec:
         carried: Facts of the replaced records, heaviest first.
         instruction: The user's instruction for the summary.
         set_aside: Id of a record to be activated again instead of making a new one.
+        kept: The lines of the user's word that the replaced records keep.
+        ledger: The lines that hold from all other records; None if no ledger is kept beside the summary.
+        ledger_tokens: The room for the ledger.
         less_chars: How much less than the target is asked for, as earlier folds took more than theirs; below 0 for
             more. Not hashed: a
             prepared fold stays good if one before it is adopted, edited or undone meanwhile; the next one makes up.
@@ -150,6 +154,9 @@ class FoldSpec:
     set_aside: str = ""
     less_chars: int = 0
     needed_rate: float = 0.0
+    kept: tuple[LedgerLine, ...] = ()
+    ledger: tuple[LedgerLine, ...] | None = None
+    ledger_tokens: int = LEDGER_TOKENS
 
     @property
     def full_chars(self) -> int:
@@ -225,6 +232,7 @@ def fold_of(
         rate=rate,
         language=language,
         sources=tuple(record.id for record in old),
+        kept=tuple(line for record in old for line in record.ledger),
         style=style,
         covered_message_count=sum(record.covered_message_count for record in old) + len(new),
         covered_token_count=sum(record.covered_token_count for record in old) + new_tokens,

@@ -98,6 +98,11 @@ def said_in(summary: str) -> list[Clause]:
     return list(islice((said for each in sentences for said in _runs(_LABEL.sub("", each))), _MOST_SAID))
 
 
+def lifts_rule(sentence: str) -> bool:
+    """Whether a sentence says that a rule no longer holds."""
+    return bool(_LIFTED.search(sentence))
+
+
 def is_lifted(wish: str, later: Sequence[Clause]) -> bool:
     """Returns True if a later record takes a wish back."""
     words = _content_words(wish)

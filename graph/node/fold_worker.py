@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final, Literal
 
+from graph.core.ledger import ledger_tokens, standing
 from graph.core.pin import STANDING
 from graph.core.snapshot import SessionSnapshot, without_overlap
 from graph.core.text import estimate_tokens
@@ -277,7 +278,8 @@ class FoldWorker:
             ModelError: The model depends on the endpoint's list, and the endpoint failed.
         """
         summariser = self._models.summariser(model)
-        spec = replace(spec, language=self._stores.language(session_id))
+        room_tokens = ledger_tokens(self._models.input_tokens(model))
+        spec = replace(spec, language=self._stores.language(session_id), ledger_tokens=room_tokens)
         key = source_key(spec, model=summariser.name, prompt_version=summariser.prompt_version)
         return FoldPlan(session_id, owner, spec, summariser, key)
 
@@ -555,11 +557,9 @@ class FoldWorker:
 
     def _made(self, plan: FoldPlan, record: Record, stop: threading.Event) -> Record:
         began = time.monotonic()
+        plan = replace(plan, spec=self._with_context(plan))
         if plan.spec.stands_verbatim:
             return end_verbatim(record, plan.spec)
-        summaries = (each.summary for each in self._stores.records.active(plan.session_id))
-        context = "\n".join((self.last_inputs.texts(plan.session_id), *summaries))
-        plan = replace(plan, spec=replace(plan.spec, context=context))
         drafts, lost, error_code = self._drafts(plan, record, stop)
         end = partial(end_record, record, plan.spec, seconds=time.monotonic() - began)
         done = end(drafts, error_code, lost=lost, is_fallback=plan.is_fallback)
@@ -572,6 +572,18 @@ class FoldWorker:
         )
         mended = end([picked], "", lost=[*drafts, *lost], is_fallback=True)
         return mended.with_changes(error_code=done.error_code) if mended.status == "COMPLETED" else done
+
+    def _with_context(self, plan: FoldPlan) -> FoldSpec:
+        """Returns the fold with what else is known of its session: other records, the last input and the ledger."""
+        spec, session_id = plan.spec, plan.session_id
+        with self._stores.database.reading():
+            active, strikes = self._stores.records.active(session_id), self._stores.sessions.strikes(session_id)
+            lines = self._stores.records.ledger_lines(session_id, before=spec.from_position)
+        return replace(
+            spec,
+            context="\n".join((self.last_inputs.texts(session_id), *(each.summary for each in active))),
+            ledger=tuple(standing(lines, strikes)),
+        )
 
     def _drafts(
         self, plan: FoldPlan, record: Record, stop: threading.Event

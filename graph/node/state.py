@@ -16,6 +16,7 @@ from langchain_core.messages import AnyMessage
 from langchain_core.tools import BaseTool
 from langgraph.graph.message import add_messages
 
+from graph.core.ledger import LEDGER_TOKENS
 from graph.core.model_input import SystemPart, system_part
 from graph.core.pin import ContextBlock, Pin
 from graph.core.snapshot import SessionSnapshot
@@ -85,6 +86,8 @@ class TurnContext:
         is_resumed: The turn goes on behind a program's answers to its calls.
         thinking: How much the model is to think, "" for its own measure.
         looked_up: Turns set before the question for a model that can't call `recall`.
+        struck: The lines of the ledger that the user struck out or restored.
+        ledger_tokens: The room for the ledger's lines.
         mcp_tools: Tools of MCP servers offered in this turn, by server and name.
         mcp_allowed: Those whose calls the user has allowed in this chat, by `allowance_of`.
         words: The user's word on calls that waited for it, by id: whether they may be made.
@@ -111,6 +114,8 @@ class TurnContext:
     is_resumed: bool = False
     tools_off: frozenset[str] = frozenset()
     pins: tuple[Pin, ...] = ()
+    struck: Mapping[str, bool] = field(default_factory=dict)
+    ledger_tokens: int = LEDGER_TOKENS
     thinking: Thinking = ""
     looked_up: tuple[int, ...] = ()
     mcp_tools: tuple[ToolInfo, ...] = ()
@@ -134,6 +139,8 @@ class TurnContext:
             volatile=self.volatile,
             before=self.before,
             pins=self.pins,
+            struck=self.struck,
+            ledger_tokens=self.ledger_tokens,
         )
 
     @property

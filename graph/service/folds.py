@@ -14,6 +14,7 @@ from typing import Final, Literal
 from graph.core.attached import Attachment
 from graph.core.cost import Saved, saved_by_model, savings_of
 from graph.core.language import split_sentences
+from graph.core.ledger import ledger_tokens, line_tokens, lines_of, standing, with_room
 from graph.core.open_question import without_question
 from graph.core.pin import budget_tokens, fitting, pin_of
 from graph.core.snapshot import SessionSnapshot
@@ -34,11 +35,13 @@ from graph.strategy.strategies import regeneration_fold
 from graph.tool.recall import build_recall, opened_turns
 from graph.tool.tool_context import PastTurns
 from graph.value.error import InputError, NotFoundError, TurnfoldError
-from graph.value.record import ArchivedMessage, Record, RecordKind
+from graph.value.record import ArchivedMessage, LedgerLine, Record, RecordKind, to_entry
 from graph.value.view import (
     EXAMPLE_MODEL,
     ChartPoint,
     Gauge,
+    KeptLine,
+    LedgerView,
     MissingFact,
     NamedImage,
     NextFold,
@@ -567,7 +570,8 @@ class Folds:
             language = self._stores.language(session_id)
             entries = self._covered_messages(record, behind=sources)
             kind = self._kind(record)
-        return regeneration_fold(record, sources, entries, kind=kind, rate=rate, language=language)
+        spec = regeneration_fold(record, sources, entries, kind=kind, rate=rate, language=language)
+        return replace(spec, ledger=()) if record.ledger else spec
 
     def _covered_messages(self, record: Record, *, behind: Sequence[Record] = ()) -> list[ArchivedMessage]:
         """Returns the live messages that a record covers after these of its sources."""
@@ -620,6 +624,55 @@ class Folds:
         self._stores.pins.remove(session_id, message_id)
         return self.pins(session_id)
 
+    # Lines of the ledger are struck out and restored, also while a turn runs.
+
+    def ledger(self, session_id: str) -> LedgerView:
+        """Returns the lines that the user's folded turns keep word for word, also those that aren't sent."""
+        session = self._access.own(session_id)
+        with self._stores.database.reading():
+            return self._ledger_view(session)
+
+    def strike(self, session_id: str, line_id: str, *, is_struck: bool = True) -> LedgerView:
+        """Strikes a line out, from the next turn on, or restores it, also one that a later sentence took back.
+
+        Idempotent. Raises `NotFoundError` if no record in force has the line.
+        """
+        session = self._access.own(session_id)
+        with self._stores.database.writing(), self._stores.database.write(session_id=session_id):
+            if all(line.id != line_id for line in self._ledger_view(session).lines):
+                raise NotFoundError(line_id)
+            strikes = self._stores.sessions.strikes(session_id) | {line_id: is_struck}
+            struck = tuple(name if is_out else f"+{name}" for name, is_out in strikes.items())
+            self._stores.sessions.update(session_id, self._access.owner, struck=struck)
+            return self._ledger_view(replace(session, struck=struck))
+
+    def _ledger_view(self, session: SessionRow) -> LedgerView:
+        session_id = session.session_id
+        language, budget = self._stores.language(session_id), ledger_tokens(self._input_tokens(session))
+        history = [to_entry(record) for record in self._stores.records.active(session_id)]
+        held = standing(lines_of(history), session.strikes)
+        sent = with_room(held, budget, language)
+        said = [LedgerLine(*line) for entry in history for line in entry.get("ledger", ())]
+        lifted = {line.text for line in said if line.kind == "lifted"}
+        # A record that stands word for word says its lines itself.
+        verbatim = [line for line in said if line not in lines_of(history)]
+
+        def state(line: LedgerLine) -> Literal["sent", "no_room", "struck", "taken_back"]:
+            if session.strikes.get(line.id):
+                return "struck"
+            if line.id in lifted and line.id not in session.strikes:
+                return "taken_back"
+            return "sent" if line in sent or line in verbatim else "no_room"
+
+        shown = {line.text: line for line in reversed(said) if line.kind != "lifted"}
+        lines = tuple(KeptLine(line.id, *line, state(line)) for line in reversed(shown.values()))
+        return LedgerView(lines, budget, sum(line_tokens(line, language) for line in sent))
+
+    def _input_tokens(self, session: SessionRow) -> int:
+        # Not `input_tokens` of the models: that may wait for the endpoint's list.
+        window = self._models.window_tokens(session.model or self._models.default_name)
+        return int(window * self._settings.guard_share)
+
     def _live_message(self, session_id: str, message_id: str) -> ArchivedMessage:
         turn = self._stores.archive.get(session_id, message_id).turn
         entries = self._stores.archive.live_turns(session_id, turn, turn)
@@ -629,12 +682,10 @@ class Folds:
         return found
 
     def _pin_view(self, session: SessionRow) -> PinView:
-        session_id, models = session.session_id, self._models
+        session_id = session.session_id
         language = self._stores.language(session_id)
         pins = self._stores.pinned(session_id)
-        # Not `input_tokens`: that may wait for the endpoint's list of models.
-        window = models.window_tokens(session.model or models.default_name)
-        budget = budget_tokens(int(window * self._settings.guard_share))
+        budget = budget_tokens(self._input_tokens(session))
         sent = fitting(pins, budget, language)
         messages = tuple(
             PinnedMessage(pin.message_id, pin.turn, pin.tokens(language), title_of(pin.text), is_sent=pin in sent)

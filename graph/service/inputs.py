@@ -11,6 +11,7 @@ from typing import Final
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph.core.attached import references_in, shortened_url, with_images
+from graph.core.ledger import LEDGER
 from graph.core.manifest import Block
 from graph.core.model_input import CONTEXT, CUT, SHORTENED, TOOLS, ModelInput, SystemPart, same_blocks, stored_system
 from graph.core.open_question import without_answered
@@ -27,7 +28,7 @@ from graph.strategy.shrink import shorten_verbatim
 from graph.strategy.strategies import Strategies
 from graph.tool.registry import KnownTools, Schemas
 from graph.value.error import NotFoundError
-from graph.value.record import ArchivedMessage, HistoryEntry, to_entry
+from graph.value.record import ArchivedMessage, HistoryEntry, LedgerLine, to_entry
 from graph.value.view import BlockRole, CallInput, HistoryTurn, InputBlock, SentRequest, ToolSchema
 from prompt.system.chat import rounds_note
 from prompt.system.framing import CONTINUED, SPEAKER, Language, note_cut
@@ -37,7 +38,8 @@ _ROLES: Final[dict[str, BlockRole]] = {"human": "user", "ai": "assistant", "tool
 # Begins the id of the fixed message that stands for the folded beginning of a turn; no table has it.
 CONTINUED_ID: Final = "continued-"
 # None for what no table has.
-Part = SystemPart | ContextBlock | HistoryEntry | Pin | ArchivedMessage | None
+Part = SystemPart | ContextBlock | HistoryEntry | LedgerLine | Pin | ArchivedMessage | None
+_ALL_TOKENS: Final = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -230,7 +232,12 @@ def _parts(stores: ChatStores, call: ModelCall) -> list[Part]:
     except KeyError:  # of a version that was never released
         system = None
     language = system.language if system else "ko"
-    parts = [_part(stores, call.session_id, block, language) for block in call.manifest[1:]]
+    has_ledger = any(block[0] == LEDGER for block in call.manifest)
+    lines = {line.id: line for line in stores.records.ledger_lines(call.session_id)} if has_ledger else {}
+    parts = [
+        lines.get(block[1]) if block[0] == LEDGER else _part(stores, call.session_id, block, language)
+        for block in call.manifest[1:]
+    ]
     records = iter(without_answered([part for part in parts if isinstance(part, dict)], language))
     return [system, *(next(records) if isinstance(part, dict) else part for part in parts)]
 
@@ -275,7 +282,10 @@ def _sorted(system: SystemPart, parts: Sequence[Part]) -> tuple[SystemPart, list
             case ContextBlock():
                 system = system.with_block(part)
             case dict():
-                history.append(part)
+                # The lines that were sent are parts of their own.
+                history.append({**part, "ledger": []})
+            case LedgerLine():
+                system = replace(system, ledger=(*system.ledger, part), ledger_tokens=_ALL_TOKENS)
             case Pin():
                 system = replace(system, pins=(*system.pins, part))
             case ArchivedMessage():
@@ -307,8 +317,9 @@ def _input_block(block: Block, part: Part, language: Language) -> InputBlock:
             return InputBlock(kind, known, version, "", tokens, text)
         case dict():
             return InputBlock(kind, name, version, "", tokens, part["summary"], tuple(part["turns"]))
-        case Pin():
-            return InputBlock(kind, name, version, _ROLES[part.role], tokens, part.text, (part.turn,))
+        case LedgerLine() | Pin():
+            role = "user" if isinstance(part, LedgerLine) else _ROLES[part.role]
+            return InputBlock(kind, name, version, role, tokens, part.text, (part.turn,))
         case ArchivedMessage():
             return _message_block(block, part)
     if name.startswith(CONTINUED_ID):

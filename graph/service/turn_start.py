@@ -108,6 +108,7 @@ class TurnStarter:
             is_resumed=bool(resumed),
             tools_off=frozenset(session.tools_off),
             pins=pins,
+            struck=session.strikes,
             thinking=session.thinking,
             mcp_tools=mcp_tools,
             mcp_allowed=frozenset(session.mcp_allowed),

@@ -31,7 +31,7 @@ from graph.store.lease import is_gone, named_process, process_name, this_process
 from graph.store.row import to_record, to_values
 from graph.store.schema import record_table, turn_table
 from graph.value.error import NotFoundError, TurnStoppedSignal
-from graph.value.record import Record
+from graph.value.record import LedgerLine, Record, is_line
 
 EXPIRED_CODE = "expired"
 # Not failures of the summariser: the fold was discarded, or its server died or shut down.
@@ -182,6 +182,19 @@ class RecordStore:
         if record is None:
             raise NotFoundError(record_id)
         return record
+
+    def ledger_lines(self, session_id: str, *, before: int | None = None) -> list[LedgerLine]:
+        """Returns the lines of the user's word of all records ever made.
+
+        With `before`, of those in the context that end before this position, adopted or not.
+        """
+        query = select(_record.ledger).where(_record.session_id == session_id, _record.ledger != ())
+        if before is not None:
+            is_current = and_(IS_COMPLETED, _record.superseded_by.is_(None), IS_IN_CONTEXT)
+            query = query.where(is_current, _record.to_position < before)
+        with self._database.read() as connection:
+            ledgers = connection.execute(query.order_by(_record.to_position)).scalars().all()
+        return [LedgerLine(*line) for ledger in ledgers for line in ledger if is_line(line)]
 
     def invalidate_from(self, lease: Lease, position: int) -> None:
         """Calls `invalidate_from` under the lease."""

@@ -12,7 +12,7 @@ from sqlalchemy import and_, or_
 
 from graph.core.text import plain_text, plain_value
 from graph.store.schema import message_table, turn_table
-from graph.value.record import Record
+from graph.value.record import LedgerLine, Record, is_line
 
 _LEVEL: Final = 9
 _SEPARATOR: Final = "\0"  # `plain_text` leaves none in a fact
@@ -29,7 +29,8 @@ def to_values(record: Record) -> dict[str, object]:
 def to_record(row: Mapping[Any, Any]) -> Record:
     values = dict(row)
     retained, missing = unpack_facts(values.pop("facts"), values["summary"])
-    return Record(**values, kept_facts=retained, missing_facts=missing)
+    ledger = tuple(LedgerLine(*line) for line in values.pop("ledger") if is_line(line))
+    return Record(**values, ledger=ledger, kept_facts=retained, missing_facts=missing)
 
 
 def pack_facts(retained: Sequence[str], missing: Sequence[str], summary: str) -> bytes | None:

@@ -167,6 +167,7 @@ session_table = Table(
     Column("instructions", PlainText, nullable=False, server_default=""),  # the user's own, for this chat
     Column("mcp_tools", JsonTuple, nullable=False, server_default="[]"),  # as they were when they were chosen
     Column("mcp_allowed", JsonTuple, nullable=False, server_default="[]"),  # those whose calls don't ask any more
+    Column("struck", JsonTuple, nullable=False, server_default="[]"),  # ids of ledger lines, "+" before restored ones
     Index("session_by_owner", "owner", "updated_at"),
     Index("session_by_origin", "forked_from"),
 )
@@ -309,6 +310,7 @@ record_table = Table(
     Column("wish", PlainText, nullable=False, server_default=""),
     Column("needed_rate", Float, nullable=False, server_default="0"),
     Column("invented_facts", JsonTuple, nullable=False, server_default="[]"),
+    Column("ledger", JsonTuple, nullable=False, server_default="[]"),  # turn, kind and text of each line
     PrimaryKeyConstraint("session_id", "sequence", name="record_key"),
     UniqueConstraint("id", name="record_id").ddl_if(dialect="sqlite"),
     UniqueConstraint("session_id", "id", name="record_id_in_session").ddl_if(dialect="postgresql"),

@@ -59,6 +59,7 @@ class SessionRow:
         instructions: The user's own for this chat.
         mcp_tools: The fields of the chosen MCP tools, as they were when they were chosen.
         mcp_allowed: The MCP tools whose calls the user has allowed in this chat, by `allowance_of`.
+        struck: Ids of lines of the ledger that the user struck out; behind a "+", of those restored.
         is_open: True if the last turn is running, or waits for a program or for the user's word.
         is_asking: True if it waits for the user's word.
     """
@@ -86,8 +87,18 @@ class SessionRow:
     instructions: str
     mcp_tools: tuple[Mapping[str, Any], ...]
     mcp_allowed: tuple[str, ...]
+    struck: tuple[str, ...]
     is_open: bool
     is_asking: bool
+
+    @property
+    def strikes(self) -> dict[str, bool]:
+        return strikes_of(self.struck)
+
+
+def strikes_of(struck: Iterable[object]) -> dict[str, bool]:
+    """Returns what the user did with lines of the ledger by their ids: True for struck out, False for restored."""
+    return {line.removeprefix("+"): not line.startswith("+") for line in struck if isinstance(line, str)}
 
 
 # Only a session's last turn can be open, so one look-up by key is enough.
@@ -124,6 +135,7 @@ _BRANCHES: Final = select(
 _OF_FRONT: Final = {"project_root", "has_memory"}
 
 
+_STRUCK = select(_session.struck).where(_session.session_id == bindparam("session_id"))
 _LANGUAGE = select(_session.language, _session.client).where(_session.session_id == bindparam("session_id"))
 _NUMBERS = {
     column.name: select(column).where(_session.session_id == bindparam("session_id"))
@@ -283,6 +295,11 @@ class SessionStore:
     def restored_tokens(self, session_id: str) -> int:
         """Returns our estimate for the context after the last undo of a compaction, 0 after the next compaction."""
         return self._number(session_id, _session.restored_tokens)
+
+    def strikes(self, session_id: str) -> dict[str, bool]:
+        """Returns what the user did with lines of the ledger (`strikes_of`)."""
+        with self._database.read() as connection:
+            return strikes_of(connection.execute(_STRUCK, {"session_id": session_id}).scalar() or ())
 
     def language(self, session_id: str) -> tuple[str, str]:
         """Returns the language of its program's system message, "" for none, and the program, "" for the page."""

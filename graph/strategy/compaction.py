@@ -15,16 +15,16 @@ from graph.core.model_input import (
     ModelInput,
     SystemPart,
     assemble,
+    placed_in,
     record_item,
+    render_placed,
 )
-from graph.core.open_question import without_answered
-from graph.core.pin import place_pins, unsent
 from graph.core.snapshot import SessionSnapshot
 from graph.core.text import estimate_tokens
 from graph.core.turn import with_words, words_of
 from graph.fold.spec import FoldSpec, fold_of
 from graph.strategy.base import Limits
-from graph.strategy.rolling import render_summary, unsent_count
+from graph.strategy.rolling import unsent_count
 from graph.value.view import NextFold
 from prompt.system.framing import COMPACTION_HEADING, COMPACTION_NOTE
 
@@ -70,8 +70,8 @@ class CompactionStrategy:
         """
         if not history:
             return assemble(system, (), messages)
-        placed = place_pins(without_answered(history, system.language), unsent(system.pins, messages))
-        summary = f"{COMPACTION_HEADING}\n\n{render_summary(placed, system.language)}"
+        placed = placed_in(system, history, messages)
+        summary = f"{COMPACTION_HEADING}\n\n{render_placed(placed, system.language, labels_alone=False)}"
         if messages and not isinstance(messages[0], HumanMessage):
             messages = [HumanMessage("", id=SUMMARY_PREFIX + history[-1]["id"]), *messages]
         base = assemble(replace(system, pins=()), (), messages)

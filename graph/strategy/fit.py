@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from graph.core.ledger import lines_of
 from graph.core.model_input import CONTEXT, CUT, History, Messages, ModelInput, SystemPart
 from graph.core.pin import PIN, read_name
 from graph.core.snapshot import SessionSnapshot
@@ -99,11 +100,17 @@ class Fitting:
     def _least(self, fit: Fit) -> ModelInput:
         """Cuts an input that has no records and no earlier turns left.
 
-        In this order: the oldest pins; the rest of tool results; the oldest calls of the open turn; lines of the
-        context blocks, first those of the turn's block. What a program sent stays whole: an input that is too long with
-        it is for the caller to refuse.
+        In this order: the oldest pins; the rest of tool results; the oldest calls of the open turn; the ledger; lines
+        of the context blocks, first those of the turn's block. What a program sent stays whole: an input that is too
+        long with it is for the caller to refuse.
         """
-        for shrink in (self._without_pins, self._without_results, self._without_rounds, self._with_cut_blocks):
+        for shrink in (
+            self._without_pins,
+            self._without_results,
+            self._without_rounds,
+            self._without_ledger,
+            self._with_cut_blocks,
+        ):
             if self._excess(fit.model_input) <= 0:
                 break
             fit = shrink(fit)
@@ -133,6 +140,9 @@ class Fitting:
             fit = self._built(fit.system, fit.history, fewer)
         return fit
 
+    def _without_ledger(self, fit: Fit) -> Fit:
+        return self._built(replace(fit.system, ledger_tokens=0), fit.history, fit.messages)
+
     def _with_cut_blocks(self, fit: Fit) -> Fit:
         for block in (self._system.volatile, self._system.front, self._system.own, self._system.client):
             excess = self._excess(fit.model_input)
@@ -150,7 +160,8 @@ class Fitting:
             fewer = without_oldest(fit.history, fit.messages, _sizes(fit.model_input), excess)
             if fewer is None:
                 break
-            fit = self._built(self._system, *fewer)
+            left = lines_of(history[: len(history) - len(fewer[0])])
+            fit = self._built(replace(self._system, ledger=tuple(left)), *fewer)
         return fit
 
     def _shown(self, history: History, messages: Messages, cut_tokens: int) -> ModelInput:

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.model_input import History, InputItem, Messages, ModelInput, SystemPart, assemble, line_of, record_item
-from graph.core.open_question import without_answered
-from graph.core.pin import Pin, place_pins, unsent
+from graph.core.model_input import (
+    History,
+    InputItem,
+    Messages,
+    ModelInput,
+    SystemPart,
+    assemble,
+    placed_in,
+    record_item,
+    render_placed,
+)
 from graph.core.snapshot import SessionSnapshot
 from graph.core.text import estimate_tokens
-from graph.core.turn import extract_current_turn, labelled, text_of, unlabelled, with_words, words_of
+from graph.core.turn import extract_current_turn, labelled, text_of, with_words, words_of
 from graph.fold.spec import FoldSpec, fold_of
 from graph.strategy.base import Limits
-from graph.value.record import ArchivedMessage, HistoryEntry
+from graph.value.record import ArchivedMessage
 from graph.value.view import NextFold
-from prompt.system.framing import CONTEXT_PART, CURRENT_PART, RECENT_PART, Language
+from prompt.system.framing import CONTEXT_PART, CURRENT_PART, RECENT_PART
 
 INPUT_CHARS: Final = 2_000
 SOURCE_CHARS: Final = 3_000
@@ -76,12 +83,12 @@ class RollingStrategy:
         if not self._limits.rolling_sends_unsummarised:
             sent = recent[unsent_count(recent, self._limits.app_context_recent_messages) :]
         whole = [message for message in sent if len(_all_words(message)) <= INPUT_CHARS]
-        placed = place_pins(without_answered(history, system.language), unsent(system.pins, [*whole, *opened]))
+        placed = placed_in(system, history, [*whole, *opened])
         if not opened or (not placed and len(recent) <= 1):
             return base
         current = words_of(opened[0])
         volatile = "" if system.volatile is None else system.volatile.text
-        text = build_context_prompt(render_summary(placed, system.language), sent, current, volatile)
+        text = build_context_prompt(render_placed(placed, system.language, labels_alone=False), sent, current, volatile)
         joined = with_words(opened[0], text)
         in_front = 0 if system.before is None else len(system.before.said.messages)
         count = system.item_count + (system.before is not None)
@@ -115,15 +122,6 @@ def unsent_count(prior: Messages, recent_messages: int) -> int:
     while 0 < cut < len(prior) and isinstance(prior[cut], ToolMessage):
         cut -= 1
     return cut
-
-
-def render_summary(history: Sequence[HistoryEntry | Pin], language: Language) -> str:
-    """Renders a single summary without a label, or records of another strategy with their labels; then the pins."""
-    is_alone = sum(not isinstance(entry, Pin) for entry in history) == 1
-    return "\n".join(
-        unlabelled(entry["summary"]) if is_alone and not isinstance(entry, Pin) else line_of(entry, language)
-        for entry in history
-    )
 
 
 def build_context_prompt(summary: str, recent: Messages, current: str, volatile: str = "") -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, TypedDict
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NotRequired, TypedDict, get_args
 
 if TYPE_CHECKING:
     from langchain_core.messages import AnyMessage
@@ -12,6 +13,33 @@ if TYPE_CHECKING:
 RecordKind = Literal["interval", "merge", "verbatim", "rolling", "compaction"]
 RecordStatus = Literal["IN_PROGRESS", "COMPLETED", "FAILED"]
 RecordOutcome = Literal["compressed", "shortened", "picked", "inflated", "empty", "failed"]
+
+
+WordKind = Literal["negation", "rule", "preference", "choice", "person", "lifted"]
+
+
+class LedgerLine(NamedTuple):
+    """A sentence of the user that is kept word for word, with its turn.
+
+    "lifted" tells that a sentence of this turn takes an earlier line back, whose id is the text.
+    """
+
+    turn: int
+    kind: WordKind
+    text: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.turn}-{sha256(self.text.encode()).hexdigest()[:12]}"
+
+
+def is_line(fields: object) -> bool:
+    """True for the fields of a line of this version: an import may have anything there."""
+    return (
+        isinstance(fields, list | tuple)
+        and [type(field) for field in fields] == [int, str, str]
+        and fields[1] in get_args(WordKind)
+    )
 
 
 @dataclass(frozen=True)
@@ -53,6 +81,7 @@ class Record:
         wish: The user's instruction beside the length, "" for none.
         needed_rate: The rate that the target was raised to because the block is full of facts; 0 if it wasn't.
         invented_facts: Numbers, dates, amounts and identifiers of the summary that nothing before it has.
+        ledger: The user's rules, preferences, choices and people in the covered turns, word for word.
     """
 
     id: str
@@ -95,6 +124,7 @@ class Record:
     wish: str = ""
     needed_rate: float = 0.0
     invented_facts: tuple[str, ...] = ()
+    ledger: tuple[LedgerLine, ...] = ()
 
     @property
     def source_count(self) -> int:
@@ -116,7 +146,10 @@ class Record:
 
 
 class HistoryEntry(TypedDict):
-    """An entry of `summary_history` in the graph's state, plain JSON: the seed's seven keys, then our own."""
+    """An entry of `summary_history` in the graph's state, plain JSON: the seed's seven keys, then our own.
+
+    `ledger`, which entries without lines lack, has the fields of each line.
+    """
 
     thread_id: str
     turns: list[int]
@@ -130,10 +163,11 @@ class HistoryEntry(TypedDict):
     version: int
     to_position: int
     summary_tokens: int
+    ledger: NotRequired[list[list[Any]]]
 
 
 def to_entry(record: Record) -> HistoryEntry:
-    return HistoryEntry(
+    entry = HistoryEntry(
         thread_id=record.thread_id,
         turns=list(record.turns),
         turn_length=record.turn_length,
@@ -147,3 +181,4 @@ def to_entry(record: Record) -> HistoryEntry:
         to_position=record.to_position,
         summary_tokens=record.summary_tokens,
     )
+    return {**entry, "ledger": [list(line) for line in record.ledger]} if record.ledger else entry

@@ -14,7 +14,7 @@ from graph.value.client import ClientOptions
 from graph.value.error import TurnfoldError
 from graph.value.event import CallRetried, PendingCall
 from graph.value.mcp import Failure
-from graph.value.record import Record
+from graph.value.record import Record, WordKind
 
 # Stands where a model's name does in an example chat: no model was called.
 EXAMPLE_MODEL: Final = "example"
@@ -523,6 +523,30 @@ class PinView:
     """The pinned messages of a session, oldest first, and the token budget for them."""
 
     messages: tuple[PinnedMessage, ...]
+    budget_tokens: int
+    used_tokens: int
+
+
+@dataclass(frozen=True)
+class KeptLine:
+    """A line of the ledger: a sentence of the user that is kept word for word.
+
+    Attributes:
+        state: "sent"; "no_room", then the summaries say it; "struck" out by the user; "taken_back" by a later sentence.
+    """
+
+    id: str
+    turn: int
+    kind: WordKind
+    text: str
+    state: Literal["sent", "no_room", "struck", "taken_back"]
+
+
+@dataclass(frozen=True)
+class LedgerView:
+    """The user's rules, choices, preferences and people of folded turns, oldest first, and the room for them."""
+
+    lines: tuple[KeptLine, ...]
     budget_tokens: int
     used_tokens: int
 

@@ -65,6 +65,7 @@ def unsaved_session(owner: str, compression_rate: float) -> SessionRow:
         instructions="",
         mcp_tools=(),
         mcp_allowed=(),
+        struck=(),
         is_open=False,
         is_asking=False,
     )
@@ -147,6 +148,7 @@ class NextInputs:
             tools_off=frozenset(session.tools_off),
             mcp_tools=self._deps.tools_of_servers(session.mcp_tools),
             pins=self._deps.stores.pinned(session_id) if strategy.sends_records else (),
+            struck=session.strikes,
         )
         request = ContextRequest(
             session_id=session_id,

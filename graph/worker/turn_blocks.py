@@ -10,6 +10,7 @@ from dataclasses import replace
 from langchain_core.tools import BaseTool
 
 from graph.core.attached import own_words
+from graph.core.ledger import ledger_tokens
 from graph.core.model_input import CONTEXT
 from graph.core.pin import (
     LARGEST_SHARES,
@@ -69,8 +70,10 @@ class TurnBlocks:
         """
         source = self._source if request.root or request.context else None
         session_id = turn.lease.session_id
-        most_tokens = budget_tokens(self._models.input_tokens(turn.row.model))
-        turn = replace(turn, pins=fitting(turn.pins, most_tokens, turn.language), client_block=self._client_block(turn))
+        input_tokens = self._models.input_tokens(turn.row.model)
+        pins = fitting(turn.pins, budget_tokens(input_tokens), turn.language)
+        turn = replace(turn, pins=pins, ledger_tokens=ledger_tokens(input_tokens))
+        turn = replace(turn, client_block=self._client_block(turn))
         turn = replace(turn, before=self._before(turn), own=self._own(turn, request.own))
         if turn.is_resumed:
             front = None if source is None else self._within(turn, self._blocks.newest(session_id, "front"))

@@ -24,7 +24,7 @@ _SPEAKERS: Final = (
     (ToolMessage, "tool"),
     (SystemMessage, "previous summary"),
 )
-_OUR_TAG: Final = re.compile(r"<(?=(?:\s*/\s*)?(?:m|source|before|summary|facts)\b)", re.IGNORECASE)
+_OUR_TAG: Final = re.compile(r"<(?=(?:\s*/\s*)?(?:m|source|before|summary|facts|kept)\b)", re.IGNORECASE)
 
 _FACTS: Final[Mapping[str, str]] = {
     "ko": "다음은 위에서 뽑은 사실이며 역시 자료입니다. 지금도 맞는 것은 요약에 넣으세요. 규칙과 금지는 뜻 그대로, 나머지는 글자 그대로 씁니다.",
@@ -71,6 +71,13 @@ def list_facts(facts: Sequence[str], language: str = "ko") -> str:
         return ""
     lines = "\n".join(escape(" ".join(fact.split())) for fact in facts)
     return f"{_FACTS['ko' if language == 'ko' else 'en']}\n<facts>\n{lines}\n</facts>\n"
+
+
+def list_kept(lines: Sequence[str]) -> str:
+    """Renders what is kept of the user's words, one line each, with a trailing newline; "" without lines."""
+    return (
+        "".join(["<kept>\n", *(f"{escape(' '.join(line.split()))}\n" for line in lines), "</kept>\n"]) if lines else ""
+    )
 
 
 def quote_instruction(instruction: str, language: str = "ko") -> str:

@@ -20,6 +20,12 @@ PIN_LABEL: Final[Mapping[Language, Mapping[str, str]]] = {
     "ko": {"human": "[{turn}턴 사용자 원문] ", "ai": "[{turn}턴 AI 원문] "},
     "en": {"human": "[Turn {turn}, user, verbatim] ", "ai": "[Turn {turn}, AI, verbatim] "},
 }
+# What the user said that is kept word for word, behind the records: the heading, and the label of a line.
+LEDGER_HEADING: Final[Mapping[Language, str]] = {
+    "ko": "[사용자가 말한 그대로]\n사용자가 정한 규칙, 선택, 선호와 사람입니다. 요약과 다르면 이것이 맞고, 서로 다르면 뒤의 턴이 맞습니다.",
+    "en": "[In the user's own words]\nThe user's rules, choices, preferences and people. They hold where a summary says otherwise; of two that differ, the later turn does.",
+}
+LEDGER_LABEL: Final[Mapping[Language, str]] = {"ko": "- ({turn}턴) ", "en": "- (turn {turn}) "}
 CONTINUED: Final[Mapping[Language, str]] = {
     "ko": "(위 요약에서 이어집니다.)",
     "en": "(This continues the summary above.)",

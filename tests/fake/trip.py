@@ -46,7 +46,7 @@ def summary_of(chars: int) -> str:
 # Drafts with a flaw each, and what is said of it.
 DRAFTS: dict[str, tuple[str, str]] = {
     "long": (summary_of(int(target_of(TRIP) * 1.7)), "자 깁니다"),
-    "short": (f"(1턴) {RULE}", "빠진 것: 둘째가 새우 알레르기예요, 200만 원, 네 명, 220만 원."),
+    "short": (f"(1턴) {RULE}", "빠진 것: 200만 원, 네 명, 220만 원."),
     "thoughts": ("<think>\nThe user wants a summary of the trip", "답이 비어 있습니다"),
     "invented": (summary_of(target_of(TRIP)).replace("예산은 200만", "예산은 290만"), "대화에 없는 것: 290만 원."),
     "language": (

@@ -47,7 +47,7 @@ def test_a_fold_is_the_conversation_as_it_was_last_sent_its_answer_and_one_instr
     assert asked["messages"][-2] == {"role": "assistant", "content": chat.turns[2].answer_text}
     assert roles(asked)[-1] == "user"
     assert instruction(asked).startswith(
-        f"{BEGINNING['ko']} 답하거나 도구를 쓰지 말고 위의 1-3턴을 요약하세요: «질문 1번입니다."
+        f"{BEGINNING['ko']} 답하거나 도구를 쓰지 말고 위의 1-3턴을 메모로 줄이세요: «질문 1번입니다."
     )
     assert "마지막 답까지. " in instruction(asked)
     assert '"(1턴) … (2턴) …"' in instruction(asked)
@@ -114,7 +114,7 @@ def test_an_english_turn_with_tools_is_remembered_with_its_last_round(chat_with:
     assert roles(asked)[-5:] == ["user", "assistant", "tool", "assistant", "user"]
     assert faults(asked["messages"]) == []
     assert instruction(asked).startswith("[Summary request] Don't answer and use no tools: condense turns 1-3 of")
-    assert "from “Question 1: the move…” to the last answer." in instruction(asked)
+    assert "from “Question 1: the move…” to the last answer, into notes." in instruction(asked)
     assert not any("가" <= char <= "힣" for char in instruction(asked))
     assert chat.covered == [(1, 2, 3)]
 

@@ -101,7 +101,7 @@ def test_a_prompt_is_in_one_language(generator: ModuleType) -> None:
     english = generator.get_prompt([HumanMessage("x")], 300, language="en")
     assert not re.search("[가-힣]", english)
     words = set(re.findall(r"[A-Za-z]{2,}", korean))
-    assert words <= {"before", "source", "from", "turn", "user", "summary"}
+    assert words <= {"before", "kept", "source", "from", "turn", "user", "summary"}
 
 
 @pytest.mark.parametrize("generator", GENERATORS)
@@ -127,8 +127,8 @@ def in_place(language: str) -> str:
 
 
 CLASSES = {
-    "ko": ["금지", "결정", "글자 그대로", "남은 일", "추정"],
-    "en": ["prohibitions", "Decisions", "exactly as written", "remains to be done", "guesses"],
+    "ko": ["금지", "결정", "글자 그대로", "남은 일", "세부"],
+    "en": ["prohibitions", "Decisions", "exactly as written", "remains to be done", "details"],
 }
 
 

@@ -1,0 +1,152 @@
+"""What a fold adds to the ledger of the user's word, and what later sentences take back of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from langchain_core.messages import HumanMessage
+
+from graph.core.language import split_sentences
+from graph.core.ledger import standing, with_room
+from graph.fold.fact_rule import Clause, asked_clauses, clauses_of, shared_words
+from graph.fold.review import own_texts, script_of
+from graph.fold.spec import FoldSpec
+from graph.fold.user_word import UserWord, people_in, user_words
+from graph.fold.wish import lifts_rule
+from graph.value.record import LedgerLine
+
+# A line of a draft that tells a rule of the user's: what the patterns miss, the summariser may name.
+_TOLD: Final = re.compile(
+    r"^\s{0,8}(?:[-*•]\s)?(?:\((?:\d+(?:-\d+)?턴|turns? \d+(?:-\d+)?)\)\s?)?\*{0,2}"
+    r"(?:규칙|금지|선호|rule|prohibition|preference)s?\*{0,2}\s?[:：]\s*(?P<told>\S.*)$",
+    re.IGNORECASE,
+)
+_CHANGES: Final = re.compile(
+    r"말고|대신|아니[,라고요 ]|바꿀|바꿔|바꾸|바뀌|다시\s|이제는?\s|취소|없던\s?(?:걸|것)|그만|필요\s?없"
+    r"|(?i:\binstead\b|\bchanged? (?:my|our) mind\b|\bactually\b|\bno longer\b|\bforget\b|\bnever ?mind\b|\bscrap\b"
+    r"|\b(?:don['’]t|do not|no) need\b|\bswitch\b|\bon second thought\b)"
+)
+_OPTION: Final = re.compile(r"[0-9]\s?(?:번|안)|(?i:\b(?:option|plan|variant|number)\s[0-9a-z]\b|\btake\s[0-9a-z]\b)")
+_LONGEST_CHARS: Final = 300
+_LEAST_WORDS: Final = 2
+
+
+class Told(NamedTuple):
+    """A draft without the lines that tell rules which the user's messages have, and these sentences of the user."""
+
+    text: str
+    lines: tuple[LedgerLine, ...]
+
+
+def ledger_of(spec: FoldSpec, told: Sequence[LedgerLine] = ()) -> tuple[LedgerLine, ...]:
+    """Returns what the record of a fold keeps: its sources' lines, the user's words of the new turns, what they lift.
+
+    Nothing if no ledger is kept beside the summary.
+    """
+    if spec.ledger is None:
+        return ()
+    found, script = [*spec.kept], script_of(spec.messages, spec.language)
+    for turn, said in _said(spec):
+        for sentence in split_sentences(said):
+            held = standing([*spec.ledger, *found], {})
+            found += (LedgerLine(turn, "lifted", line.id) for line in held if _takes_back(sentence, line))
+        known = {_identity(word) for line in (*spec.ledger, *found) for word in user_words(line.text, script)}
+        new = [word for word in user_words(said, script) if _identity(word) not in known]
+        found += (LedgerLine(turn, word.kind, word.text[:_LONGEST_CHARS]) for word in new)
+        found += (line for line in told if line.turn == turn)
+    return tuple(dict.fromkeys(found))
+
+
+def without_room(spec: FoldSpec, ledger: Sequence[LedgerLine]) -> list[LedgerLine]:
+    """Returns the lines that a fold's record must say itself: the ledger has no room for them, or none any more."""
+    before = with_room(spec.ledger or (), spec.ledger_tokens, spec.language)
+    after = standing([*(spec.ledger or ()), *ledger], {})
+    held = with_room(after, spec.ledger_tokens, spec.language)
+    return [line for line in after if line not in held and (line in ledger or line in before)]
+
+
+def told_in(text: str, spec: FoldSpec) -> Told:
+    """Reads the rules that a draft tells in lines of their own ("규칙: …", "Rule: …").
+
+    A line stays in the text unless one sentence of the user has at least half of its words, and is kept instead.
+    """
+    if spec.ledger is None:
+        return Told(text, ())
+    retained, lines = [], []
+    sentences = [(turn, sentence) for turn, said in _said(spec) for sentence in split_sentences(said)]
+    for line in text.split("\n"):
+        found = _TOLD.match(line)
+        source = found and _source(found["told"], sentences)
+        if source:
+            lines.append(source)
+        else:
+            retained.append(line)
+    return Told("\n".join(retained), tuple(lines)) if any(map(str.strip, retained)) else Told(text, ())
+
+
+def _said(spec: FoldSpec) -> Iterator[tuple[int, str]]:
+    """Yields the turn and the own words of each message of the user's."""
+    if spec.is_merge:
+        return
+    turns = [
+        turn
+        for message, turn in zip(spec.messages, spec.message_turns, strict=True)
+        if isinstance(message, HumanMessage)
+    ]
+    yield from zip(turns, own_texts(spec.messages, spec.language), strict=True)
+
+
+def _identity(word: UserWord) -> tuple[str, str]:
+    return word.kind, word.key
+
+
+def _source(told: str, sentences: Sequence[tuple[int, str]]) -> LedgerLine | None:
+    asked = clauses_of(told)
+    words = {word for clause in asked for word in clause.words}
+    is_negated = any(clause.is_negated for clause in asked)
+    for turn, sentence in reversed(sentences):
+        clauses = clauses_of(sentence)
+        held = {word for word in words if any(word in clause.key for clause in clauses)}
+        if words and 2 * len(held) >= len(words) and is_negated is any(clause.is_negated for clause in clauses):
+            return LedgerLine(turn, "negation" if is_negated else "rule", sentence.strip(" .!?。！？")[:_LONGEST_CHARS])
+    return None
+
+
+def _takes_back(sentence: str, line: LedgerLine) -> bool:
+    """Whether a later sentence of the user takes a line back: permits, lifts, changes or replaces it."""
+    if sentence.strip().endswith(("?", "？")):
+        return False
+    if line.kind == "person":
+        return _is_replaced(sentence, line)
+    clauses = clauses_of(sentence)
+    about = [asked for asked in asked_clauses(line.text) if _is_about(asked, clauses)]
+    if line.kind in ("negation", "rule"):
+        permits = line.kind == "negation" and any(
+            clause.permits and not clause.is_negated and _is_about(asked, [clause])
+            for asked in about
+            for clause in clauses
+        )
+        return bool(about) and (permits or lifts_rule(sentence))
+    if not _CHANGES.search(sentence):
+        return False
+    is_option = line.kind == "choice" and bool(_OPTION.search(line.text)) and bool(_OPTION.search(sentence))
+    return bool(about) or is_option
+
+
+def _is_about(asked: Clause, clauses: Sequence[Clause]) -> bool:
+    found = {word for clause in clauses for word in shared_words(asked, clause)}
+    return len(found) >= min(_LEAST_WORDS, len(asked.words)) and 2 * len(found) >= len(asked.words) > 0
+
+
+def _is_replaced(sentence: str, line: LedgerLine) -> bool:
+    """Whether a sentence gives a person another role, or somebody else the role while it says that this changes."""
+    changes = bool(_CHANGES.search(sentence))
+    for person in people_in(line.text):
+        for other in people_in(sentence):
+            if other.name == person.name and other.role != person.role:
+                return True
+            if changes and other.role == person.role and other.name != person.name:
+                return True
+    return False
