@@ -17,25 +17,53 @@ _QUESTION: Final = re.compile(
     r"\s{0,8}(?:[-*•]\s)?(?:\((?:\d+(?:-\d+)?턴|turns? \d+(?:-\d+)?)\)\s)?\*{0,2}(?:질문|Question)\*{0,2}\s?[:：]",
     re.IGNORECASE,
 )
-# What may follow the question: its options in lines of their own, a line of facts, empty lines.
+# What may follow the question: its options in lines of their own, empty lines, in older records the line of facts.
 _BEHIND: Final = re.compile(r"\s{0,8}\(?[1-9][.)]\s(?!\*\*)|\s*$|(?P<facts>(?:사실|Facts): )")
 
 
-def without_question(summary: str) -> str:
-    """Returns a summary without the question that ends it: a line `질문: …` or `Question: …` and its options.
-
-    A line of facts behind the question stays. So does a question that is the whole summary.
-    """
-    lines = summary.split("\n")
+def question_start(lines: Sequence[str]) -> int:
+    """Returns the index of the question that ends a summary, a line `질문: …` or `Question: …`; the length without."""
     begin = len(lines)
     for index in range(len(lines) - 1, -1, -1):
         if _QUESTION.match(lines[index]):
             begin = index
         elif not _BEHIND.match(lines[index]):
             break
-    facts = [line for line in lines[begin:] if (found := _BEHIND.match(line)) and found["facts"]]
-    left = [*lines[:begin], *facts] if begin < len(lines) else lines
-    return "\n".join(left) if any(map(str.strip, lines[:begin])) else summary
+    return begin
+
+
+def before_question(summary: str, line: str) -> str:
+    """Adds a line to a summary, before the question that ends it."""
+    lines = summary.split("\n")
+    begin = question_start(lines)
+    return "\n".join([*lines[:begin], line, *lines[begin:]])
+
+
+def without_question(summary: str) -> str:
+    """Returns a summary without the question that ends it and its options.
+
+    The line of facts stays, but for those that only the question has. So does a question that is the whole summary.
+    """
+    lines = summary.split("\n")
+    begin = question_start(lines)
+    if begin == len(lines) or not any(map(str.strip, lines[:begin])):
+        return summary
+    text = [line for line in lines[:begin] if not _is_facts(line)]
+    asked = "\n".join(line for line in lines[begin:] if not _is_facts(line))
+    facts = (_told(line, asked, "\n".join(text)) for line in filter(_is_facts, lines))
+    return "\n".join([*text, *filter(None, facts)])
+
+
+def _is_facts(line: str) -> bool:
+    found = _BEHIND.match(line)
+    return bool(found and found["facts"])
+
+
+def _told(line: str, asked: str, said: str) -> str:
+    """Returns a line of facts without those that the question has and the text hasn't; "" if none is left."""
+    label, _, facts = line.partition(" ")
+    left = [fact for fact in facts.split(", ") if fact not in asked or fact in said]
+    return f"{label} {', '.join(left)}" if left else ""
 
 
 def without_answered(history: Sequence[HistoryEntry], language: Language) -> list[HistoryEntry]:

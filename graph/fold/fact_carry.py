@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import ceil
 from typing import Final, Literal, NamedTuple
 
-from graph.core.open_question import without_question
+from graph.core.open_question import question_start, without_question
 from graph.core.text import estimate_tokens
 from graph.fold.fact_compare import present_in
 from graph.fold.fact_find import Fact, fact_as_written, facts_in, is_instruction
@@ -41,9 +41,17 @@ def without_marks(text: str) -> str:
     return _MARK.sub(" ", text)
 
 
+def line_in(summary: str) -> str:
+    """Returns the line of facts behind the text of a summary, before its question; "" without one."""
+    lines = summary.split("\n")
+    places = question_start(lines) - 1, len(lines) - 1
+    return next((lines[at] for at in places if at > 0 and lines[at].startswith(tuple(LINE_LABELS.values()))), "")
+
+
 def without_line(summary: str) -> str:
-    text, _, last = summary.rpartition("\n")
-    return text if text and last.startswith(tuple(LINE_LABELS.values())) else summary
+    line = line_in(summary)
+    text, _, question = summary.rpartition(f"\n{line}")
+    return text + question if line else summary
 
 
 def carried_facts(records: Sequence[Record], since: Iterable[str] = ()) -> tuple[Fact, ...]:

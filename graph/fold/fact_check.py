@@ -9,8 +9,9 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage, SystemMessage
 
+from graph.core.open_question import before_question
 from graph.core.turn import text_of
-from graph.fold.fact_carry import carried_line, without_line, without_marks
+from graph.fold.fact_carry import carried_line, line_in, without_line, without_marks
 from graph.fold.fact_compare import missing_from
 from graph.fold.fact_find import Fact, fact_as_written, facts_of, is_instruction
 from graph.fold.fact_line import facts_for_line, facts_line
@@ -56,8 +57,8 @@ def compare_facts(text: str, spec: FoldSpec) -> tuple[tuple[str, ...], tuple[str
 
 @lru_cache(maxsize=_KNOWN_LINES)
 def lacking_facts(summary: str, missing: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the missing facts that the line behind a summary hasn't either."""
-    line = summary.removeprefix(without_line(summary))
+    """Returns the missing facts that the line of a summary hasn't either."""
+    line = line_in(summary)
     if not line:
         return missing
     return tuple(fact.text for fact in missing_from((fact_as_written(each, {}) for each in missing), line))
@@ -129,7 +130,7 @@ def _fits_together(text: str, spec: FoldSpec, line: str) -> bool:
 
 
 def _joined(text: str, line: str, spec: FoldSpec) -> str:
-    whole = f"{text}\n{line}"
+    whole = before_question(text, line)
     return whole if line and is_within(whole, spec) else text
 
 

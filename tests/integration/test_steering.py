@@ -7,6 +7,7 @@ from typing import Literal
 import pytest
 
 from graph.core.text import estimate_tokens
+from graph.fold.fact_carry import line_in
 from graph.value.error import InputError, NotFoundError, ServerBusyError
 from graph.value.record import Record
 from graph.value.view import PinView
@@ -170,7 +171,7 @@ WITH_FACTS = {
         "사내 위키를 옮기자. 담당은 김민수 대리예요. 방은 116호, 접수 번호는 OPS-4711이에요. 메일은 더 보내지 마세요.",
         "방은 116호, 접수 번호는 OPS-4711이에요.",
         "(1턴) 사용자: ",
-        "위키를 옮긴다.\n질문: 언제 옮길까?\n사실: 김민수",
+        "위키를 옮긴다.\n사실: 김민수\n질문: 언제 옮길까?",
     ),
     "en": (
         "Dana Reyes is in charge. We meet in room 116, and the ticket is OPS-4711. Never send more than two emails.",
@@ -193,12 +194,12 @@ def test_a_missing_fact_is_added_to_its_summary_with_its_sentence(
     assert folds.lacks_firm(bare)
     places = {place.text: place for place in folds.missing_facts(chat.session_id, bare.id)}
     # What the line has isn't in the text, and not missing either.
-    in_line = bare_text.rpartition(": ")[2]
+    in_line = line_in(bare_text)
     assert tuple(places) == tuple(fact for fact in bare.missing_facts if fact not in in_line)
     place = places["OPS-4711"]
     assert (place.clause, place.turn, place.role) == (sentence, 1, "human")
     assert place.message_id == chat.turns[0].user_message_id
-    # The open question and the line of facts stay the last, and what isn't missing any more isn't added again.
+    # The line of facts and the question stay the last (older records: the question first); nothing is added twice.
     added = folds.add_fact(chat.session_id, bare.id, "OPS-4711")
     text, _, line = bare_text.partition("\n")
     assert added.summary == f"{text}\n{mark}{sentence}\n{line}"

@@ -268,8 +268,9 @@ _CORE: Final = (
         "graph/core/open_question.py",
         "unit/test_open_question",
         ("for entry in history[:-1]), *history[-1:]]", "for entry in history), *()]"),
-        ("[*lines[:begin], *facts]", "lines[:begin]"),
-        ("if any(map(str.strip, lines[:begin])) else summary", ""),
+        ("[*text, *filter(None, facts)]", "text"),
+        ("if fact not in asked or fact in said]", "]"),
+        ("or not any(map(str.strip, lines[:begin])):", ":"),
     ),
     *_group(
         "core",

@@ -267,6 +267,8 @@ def test_without_facts_the_prompt_names_none() -> None:
 
 def test_only_the_line_of_facts_is_taken_off() -> None:
     assert without_line("요약.\n사실: K7QX2M") == "요약."
+    assert without_line("요약.\n사실: K7QX2M\n질문: 언제?\n1) 오늘") == "요약.\n질문: 언제?\n1) 오늘"
+    assert without_line("요약.\n질문: 언제?\n사실: K7QX2M") == "요약.\n질문: 언제?"
     assert without_line("사실: K7QX2M") == "사실: K7QX2M"
     assert without_line("첫 줄.\n둘째 줄.") == "첫 줄.\n둘째 줄."
     assert HumanMessage("[1-3턴] " + without_line("Summary.\nFacts: A-1")).text == "[1-3턴] Summary."

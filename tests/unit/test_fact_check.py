@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
+from graph.core.open_question import without_question
 from graph.core.text import estimate_tokens
 from graph.fold.fact_check import MOST_FACTS, check_facts, compare_facts
 from graph.fold.review import Review
@@ -31,6 +32,17 @@ def test_what_a_summary_lacks_stands_in_a_line_behind_it_with_its_clause() -> No
     assert set(checked.missing) == {"K7QX2M", "180만 원"}
     assert set(checked.retained) == {"절대 야간버스는 안 돼요", "1월 24일"}
     assert compare_facts(checked.text, source) == (checked.retained, checked.missing)
+
+
+@pytest.mark.parametrize("question", ["질문: 어디서 잘까요?", "질문: 어디서 잘까요?\n1) 역 앞\n2) 공항"])
+def test_the_question_stays_the_last_line(question: str) -> None:
+    source = source_of(HumanMessage(ASKED), AIMessage(f"{LONG}\n어디서 잘까요?"))
+    text = "(1턴) 야간버스는 절대 안 되고 1월 24일에 출발함."
+    checked = checked_text(f"{text}\n{question}", source)
+    line = "사실: 예약 번호는 K7QX2M, 예산은 180만 원"
+    assert checked.text == f"{text}\n{line}\n{question}"
+    assert compare_facts(checked.text, source) == (checked.retained, checked.missing)
+    assert without_question(checked.text) == f"{text}\n{line}"
 
 
 @pytest.mark.parametrize(

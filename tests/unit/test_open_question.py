@@ -39,6 +39,13 @@ def history_of(*summaries: str) -> list[HistoryEntry]:
         ("(turn 1) Settled.\n(turn 3) question: which one?\n1) A\n2) B", "(turn 1) Settled."),
         ("(1턴) 정함.\n질문: 언제?\n사실: JT-4821", "(1턴) 정함.\n사실: JT-4821"),
         ("(turn 1) Settled.\nQuestion: when?\nFacts: JT-4821\n", "(turn 1) Settled.\nFacts: JT-4821"),
+        ("(1턴) 정함.\n사실: JT-4821\n질문: 언제?\n1) 14일", "(1턴) 정함.\n사실: JT-4821"),
+        ("(1턴) 정함.\n사실: JT-4821, 김민수, 14일\n질문: 김민수가 14일에?", "(1턴) 정함.\n사실: JT-4821"),
+        ("(turn 1) Settled.\nFacts: a.InternalError\nQuestion: retry on a.InternalError?", "(turn 1) Settled."),
+        (
+            "(turn 1) Retry on InternalError.\nFacts: InternalError\nQuestion: is InternalError all?",
+            "(turn 1) Retry on InternalError.\nFacts: InternalError",
+        ),
         ("(1턴) 정함.\n질문: 언제?\n질문: 어디서?", "(1턴) 정함."),
         ("질문: 언제?", "질문: 언제?"),
         ("\n질문: 언제?", "\n질문: 언제?"),
