@@ -104,13 +104,7 @@ class Fitting:
         of the context blocks, first those of the turn's block. What a program sent stays whole: an input that is too
         long with it is for the caller to refuse.
         """
-        for shrink in (
-            self._without_pins,
-            self._without_results,
-            self._without_rounds,
-            self._without_ledger,
-            self._with_cut_blocks,
-        ):
+        for shrink in (self._without_pins, self._without_results, self._without_rounds, self._with_cut_blocks):
             if self._excess(fit.model_input) <= 0:
                 break
             fit = shrink(fit)
@@ -140,10 +134,8 @@ class Fitting:
             fit = self._built(fit.system, fit.history, fewer)
         return fit
 
-    def _without_ledger(self, fit: Fit) -> Fit:
-        return self._built(replace(fit.system, ledger_tokens=0), fit.history, fit.messages)
-
     def _with_cut_blocks(self, fit: Fit) -> Fit:
+        fit = self._built(replace(fit.system, ledger_tokens=0), fit.history, fit.messages)
         for block in (self._system.volatile, self._system.front, self._system.own, self._system.client):
             excess = self._excess(fit.model_input)
             if block is not None and excess > 0:
