@@ -9,8 +9,10 @@ from graph.value.event import TurnFailed, TurnFinished
 from tests.fake.body import shape
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import failure, hang, text, thinking
+from tests.fake.openai_reply import failure, hang, text, thinking, tools
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.waiting_turn import FIRST as LOOK_CALL
+from tests.fake.waiting_turn import LOOK, required
 
 LONG = " 담당자는 이영희이고 예산은 300만 원이며 12월 3일에 다시 모이기로 했습니다." * 4
 FIRST, SECOND = f"코끼리가 좋겠습니다.{LONG}", f"기린이 좋겠습니다.{LONG}"
@@ -32,6 +34,16 @@ def answered_twice(chat: Chat, server: FakeOpenAI, turn: int) -> None:
 
 def sent(server: FakeOpenAI) -> str:
     return str(server.bodies("chat")[-1])
+
+
+def test_no_other_attempt_counts_while_the_turn_waits_for_its_program(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 1)
+    server.script(tools(LOOK_CALL))
+    chat.service.turns.regenerate(chat.session_id, options=LOOK)
+    required(chat.events())
+    with pytest.raises(NotFoundError):
+        choose(chat, 1, 1)
+    assert chat.turns[0].attempt == 2
 
 
 @pytest.mark.both_engines
