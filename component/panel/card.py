@@ -24,7 +24,7 @@ from component.page_state import PageState
 from component.panel import record_dialog
 from component.panel.record_dialog import EDIT, REMAKE, VERSIONS
 from component.words.part import SteeringWords
-from component.words.wording import describe_compaction
+from component.words.wording import describe_compaction, describe_facts
 from component.words.words import Words
 from graph.value.record import Record
 
@@ -106,6 +106,7 @@ def _draw_facts(now: PageState, record: Record, *, is_active: bool) -> None:
         with box:
             if missing and now.session is not None:
                 st.html(_missing_list(now, now.session.session_id, record.id, is_active=is_active))
+            st.markdown(f":small[{describe_facts(words, now.service.folds.count_facts(record))}]")
             if kept:
                 badges = " ".join(f":gray-badge[{escape_label(fact)}]" for fact in kept)
                 st.markdown(f":small[{words.facts_present}]  \n{badges}")

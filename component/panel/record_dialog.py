@@ -47,6 +47,7 @@ def take_back(change: background.Change) -> None:
 
 
 EDIT, REMAKE, VERSIONS = "edit_record", "remake_record", "record_versions"
+_MOST_NAMED = 8
 _TARGET, _REFUSAL, _INSTRUCTION = "steered_record", "refused_steering", "unfulfilled_wish"
 
 
@@ -263,10 +264,17 @@ def _draw_edit(now: PageState, about: Target) -> None:
 
 def _draw_remake(now: PageState, about: Target) -> None:
     labels, record = now.words.steering, about.record
+    # Outside of the form, so that what it says changes with the slider.
+    with st.container(gap=None):
+        rate = min(0.5, max(0.1, record.compression_rate))
+        panel_head.draw_slider(now.words, "dialog", rate, about.key("rate"), help=now.words.rate_help)
+    left_out = now.service.folds.left_out_at(record, float(st.session_state.get(about.key("rate"), rate)))
+    named = ", ".join(map(escape_label, left_out[:_MOST_NAMED]))
+    if len(left_out) > _MOST_NAMED:
+        named = labels.left_out_more.format(facts=named, count=len(left_out) - _MOST_NAMED)
+    if record.kept_facts or record.missing_facts:
+        widget.draw_note(labels.left_out.format(facts=named) if named else labels.left_out_none)
     with st.form("remake_record", border=False):
-        with st.container(gap=None):
-            rate = min(0.5, max(0.1, record.compression_rate))
-            panel_head.draw_slider(now.words, "dialog", rate, about.key("rate"), help=now.words.rate_help)
         asked_of, failed = st.session_state.get(_INSTRUCTION, ("", ""))
         wish, hint = failed if asked_of == record.id else record.wish, labels.instruction_hint
         key = about.key("wish")

@@ -13,6 +13,7 @@ from component.format import format_count, format_money, format_tokens
 from component.page_state import PageState
 from component.panel import card, input_tab, ledger_box, panel_head, record_dialog
 from component.project import project_tab
+from component.words.wording import describe_facts
 from component.words.words import Words
 from graph.value.view import ChartPoint, CostView, Money, PinView, Savings
 
@@ -121,8 +122,11 @@ def draw_savings_box(words: Words, savings: Savings) -> None:
     """Draws what folding saved in all; what it's made of is behind the details."""
     net, money = savings.net_tokens, savings.money
     template = words.stat_net if net >= 0 else words.stat_net_more
+    unsent = words.stat_unsent.format(tokens=format_tokens(savings.unsent_tokens, is_usage=False))
+    if savings.cached_tokens:
+        unsent += words.stat_cached.format(tokens=format_tokens(savings.cached_tokens, is_usage=False))
     lines = [
-        words.stat_unsent.format(tokens=format_tokens(savings.unsent_tokens, is_usage=False)),
+        unsent,
         words.stat_fold_cost.format(tokens=format_tokens(savings.fold_tokens, is_usage=savings.is_fold_usage)),
         words.input.lost.format(tokens=format_tokens(savings.lost_tokens, is_usage=False)),
     ]
@@ -274,6 +278,8 @@ def _draw_statistics(now: PageState) -> None:
             st.markdown(words.stat_chars.format(original=original, summary=summary))
             template, saved = words.stat_saved if sums.saved_percent >= 0 else words.stat_grown, sums.saved_percent
             st.markdown(template.format(percent=abs(saved), length_percent=100 - saved))
+            if counts := now.service.folds.fact_counts(identifier):
+                st.markdown(words.stat_facts.format(counts=describe_facts(words, counts)))
             if now.following.ready:
                 widget.draw_note(words.fold_ready)
     has_savings = bool(sums.record_count or sums.unsent_tokens or sums.fold_tokens)

@@ -533,6 +533,11 @@ class SteeringWords(Group):
     remake_title = Both("Regenerate this summary", "다시 요약")
     instruction = Both("What it should keep (optional)", "꼭 남길 내용(선택)")
     instruction_hint = Both("For example: keep the prices", "예: 가격은 빠짐없이 남겨 줘")
+    left_out = Both(
+        "At this length there is probably no room for: {facts}", "이 길이에는 다음이 빠질 수 있습니다: {facts}"
+    )
+    left_out_none = Both("There is room for all that it keeps now.", "지금 남은 것이 모두 들어갈 길이입니다.")
+    left_out_more = Both("{facts} and {count} more", "{facts} 외 {count}개")
     make = Both("Regenerate", "요약")
     making = Both("Regenerating the summary of turns {turns}…", "{turns}턴을 다시 요약하는 중…")
     remake_done = Both(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
 from functools import cache
 from typing import Final
@@ -13,7 +14,7 @@ from component.words.text import Language
 from component.words.words import Words
 from graph.value.error import AttachmentError, BusyError, InputError, PathError, TurnfoldError
 from graph.value.record import Record
-from graph.value.view import EXAMPLE_MODEL, TurnView
+from graph.value.view import EXAMPLE_MODEL, FactCount, TurnView
 
 _REFUSALS = {
     "before_reset",
@@ -130,6 +131,11 @@ def describe_strategy(words: Words, name: str, window_turns: int) -> str:
     if name == "window" and not window_turns:
         return words.window_alone
     return words.strategy_notes.get(name, "").format(count=window_turns)
+
+
+def describe_facts(words: Words, counts: Iterable[FactCount]) -> str:
+    """Returns counts by class in a line: 규칙 6/6 · 숫자 31/34."""
+    return " · ".join(f"{words.fact_classes[count.name]} {count.kept}/{count.total}" for count in counts)
 
 
 def describe_compaction(words: Words, record: Record) -> str:

@@ -422,6 +422,15 @@ class Words(Group):
         "모델의 요약이 내용을 너무 많이 잃었거나 요약이 아니어서 원문의 핵심 문장을 넣었습니다.",
     )
     facts_kept = Both("{kept} of {all} facts kept", "사실 {kept}/{all} 유지")
+    fact_classes = table(
+        ("rule", "rules", "규칙"),
+        ("decision", "decisions", "결정"),
+        ("preference", "preferences", "선호"),
+        ("number", "numbers", "숫자"),
+        ("date", "dates", "날짜"),
+        ("name", "names", "이름"),
+        ("path", "paths and links", "경로·링크"),
+    )
     facts_missing = Both("Missing", "빠진 사실")
     facts_present = Both("Kept", "유지된 사실")
     facts_add = Both("Add to the summary", "요약에 추가")
@@ -446,6 +455,7 @@ class Words(Group):
         "Overall: {percent}% larger ({length_percent}% of the original length)",
         "전체 압축률: {percent}% 증가 (원문의 {length_percent}% 길이)",
     )
+    stat_facts = Both("Kept of what was said: {counts}", "말한 것 가운데 남은 것: {counts}")
     stat_unsent = Both("Input tokens saved: {tokens}", "절약한 입력 토큰: {tokens}")
     stat_fold_cost = Both("Tokens spent on summaries: {tokens}", "요약에 쓴 토큰: {tokens}")
     stat_net = Both("Net savings: {tokens} tokens", "순 절감: {tokens} 토큰")
@@ -454,9 +464,16 @@ class Words(Group):
         "Prepared for this example: nothing was sent to a model.",
         "예시용으로 준비한 대화입니다. 모델에 보내지 않았습니다.",
     )
+    stat_cached = Both(", {tokens} of them at the cached price", " (그중 캐시 값으로 {tokens})")
     stat_net_note = Both(
-        "≈ is Turnfold's estimate. Numbers without it were reported by the model provider.",
-        "≈는 Turnfold가 추정한 값이고, ≈가 없는 수는 모델 제공자가 보고한 사용량입니다.",
+        (
+            "In input tokens at full price: cached ones count a tenth, output four times. "
+            "≈ is Turnfold's estimate. Numbers without it were reported by the model provider."
+        ),
+        (
+            "정가의 입력 토큰으로 셉니다. 캐시된 것은 10분의 1, 출력은 4배입니다. "
+            "≈는 Turnfold가 추정한 값이고, ≈가 없는 수는 모델 제공자가 보고한 사용량입니다."
+        ),
     )
     stat_nothing = Both(
         "No summary yet. Once turns are summarised or left out, this shows what it saves.",

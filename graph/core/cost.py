@@ -182,6 +182,22 @@ def savings_of(
     return None if cost.unpriced_calls else SavingsMoney(prices.currency, unsent, cost.total.amount, lost)
 
 
+# What providers usually ask, in input tokens at full price.
+CACHED_PRICE: Final = 0.1
+_OUTPUT_PRICE: Final = 4
+
+
+def net_tokens(saved: Sequence[Saved], *, input_tokens: int, output_tokens: int) -> int:
+    """Returns what folding saved, less what the folds read and wrote, in input tokens at full price.
+
+    Where the provider has a cache it would have held nearly all that wasn't sent: that counts a tenth, and what was
+    sent again uncached nine tenths. Output counts four times.
+    """
+    unsent = sum(each.unsent_tokens * (CACHED_PRICE if each.is_cached else 1) for each in saved)
+    lost = sum(each.lost_tokens * (1 - CACHED_PRICE) for each in saved if each.is_cached)
+    return round(unsent - lost) - input_tokens - _OUTPUT_PRICE * output_tokens
+
+
 def _price_of(model: str, prices: PriceList) -> ModelPrice | None:
     return prices.models.get(model, _FREE if model in {EMBEDDED_MODEL, EXAMPLE_MODEL} else None)
 

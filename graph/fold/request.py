@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
+from graph.core.cost import CACHED_PRICE
 from graph.core.language import is_english, user_language
 from graph.core.ledger import render_line, standing, with_room
 from graph.core.model_input import ModelInput
@@ -219,8 +220,6 @@ def _cut(message: AnyMessage, limit_tokens: int) -> Iterator[AnyMessage]:
         text = text[end:]
 
 
-# Providers ask a tenth of the price for input that they have cached.
-CACHED_PRICE: Final = 0.1
 # The repair prompt after a draft.
 _REPAIR_TOKENS: Final = 200
 

@@ -88,7 +88,7 @@ def _told(message: AnyMessage, script: str) -> Iterator[AnyMessage]:
 
 # Measured on short blocks: a complete note of what was said takes 1.4 to 1.9 times the user's facts. Judged on whole
 # conversations, 1.6 was enough in Korean; in English it cost a tenth of the facts, and 1.9 what the folds save.
-_NOTE_SHARE, _KOREAN_NOTE_SHARE = 1.75, 1.6
+NOTE_SHARE, _KOREAN_NOTE_SHARE = 1.75, 1.6
 _KNOWN_BLOCKS: Final = 128
 
 
@@ -107,7 +107,7 @@ def _needed_chars(spoken: Sequence[tuple[bool, str]], language: Language) -> int
     prose = [(HumanMessage if is_user else AIMessage)(_prose(text, script)) for is_user, text in spoken]
     users = [message for message in prose if isinstance(message, HumanMessage)]
     chars = sum(len(fact.text) for said in (prose, users) for fact in facts_of(said) if not fact.says_little)
-    return int((_KOREAN_NOTE_SHARE if script == "ko" else _NOTE_SHARE) * chars / 2)
+    return int((_KOREAN_NOTE_SHARE if script == "ko" else NOTE_SHARE) * chars / 2)
 
 
 def _prose(text: str, script: str) -> str:

@@ -12,7 +12,7 @@ from textwrap import wrap
 from typing import Final, Literal
 
 from graph.core.attached import Attachment
-from graph.core.cost import Saved, saved_by_model, savings_of
+from graph.core.cost import Saved, net_tokens, saved_by_model, savings_of
 from graph.core.language import split_sentences
 from graph.core.ledger import ledger_tokens, line_tokens, lines_of, standing, with_room
 from graph.core.open_question import without_question
@@ -23,6 +23,7 @@ from graph.core.turn import label_of, text_of
 from graph.fold.fact_carry import without_line
 from graph.fold.fact_check import compare_facts, lacking_facts
 from graph.fold.fact_find import fact_as_written, facts_in
+from graph.fold.receipt import count_facts, left_out_at
 from graph.fold.review import invented_facts, quote
 from graph.fold.spec import FoldSpec, round_rate
 from graph.node.fold_worker import FoldWorker
@@ -39,6 +40,7 @@ from graph.value.record import ArchivedMessage, LedgerLine, Record, RecordKind, 
 from graph.value.view import (
     EXAMPLE_MODEL,
     ChartPoint,
+    FactCount,
     Gauge,
     KeptLine,
     LedgerView,
@@ -142,6 +144,8 @@ class Folds:
             fold_tokens=sums.input_tokens + sums.output_tokens,
             is_fold_usage=not sums.estimated_count,
             lost_tokens=sum(each.lost_tokens for each in saved),
+            net_tokens=net_tokens(saved, input_tokens=sums.input_tokens, output_tokens=sums.output_tokens),
+            cached_tokens=sum(each.unsent_tokens for each in saved if each.is_cached),
             money=self._money(session_id, saved),
             has_example=any(each.model == EXAMPLE_MODEL for each in saved),
         )
@@ -407,6 +411,21 @@ class Folds:
     def lacks_firm(record: Record) -> bool:
         """Whether a rule, a prohibition or an identifier is missing from a summary."""
         return any(fact_as_written(text, {}).is_firm for text in Folds.lacking(record))
+
+    @staticmethod
+    def count_facts(record: Record) -> tuple[FactCount, ...]:
+        """Counts by class what a summary has of its facts."""
+        return count_facts([record])
+
+    def fact_counts(self, session_id: str) -> tuple[FactCount, ...]:
+        """Counts by class what all summaries in force have of their facts."""
+        self._access.own(session_id)
+        return count_facts(self._stores.records.active(session_id))
+
+    @staticmethod
+    def left_out_at(record: Record, rate: float) -> tuple[str, ...]:
+        """Estimates which facts a summary of this rate would leave out, weightiest first."""
+        return left_out_at(record, rate)
 
     def missing_facts(self, session_id: str, record_id: str) -> tuple[MissingFact, ...]:
         """Returns the facts that a summary lacks, weightiest first, each where the covered messages have it."""

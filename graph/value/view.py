@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 from pydantic import SecretStr
 
@@ -527,6 +527,18 @@ class PinView:
     used_tokens: int
 
 
+FactClass = Literal["rule", "decision", "preference", "number", "date", "name", "path"]
+FACT_CLASSES: Final[tuple[FactClass, ...]] = get_args(FactClass)
+
+
+class FactCount(NamedTuple):
+    """How many of the facts of a class that were said summaries have or the ledger keeps, of how many."""
+
+    name: FactClass
+    kept: int
+    total: int
+
+
 @dataclass(frozen=True)
 class KeptLine:
     """A line of the ledger: a sentence of the user that is kept word for word.
@@ -684,6 +696,8 @@ class Savings:
         unsent_tokens: Full history minus sent input, summed over the answered calls (estimates).
         fold_tokens: Input plus output of every summary, discarded and failed ones included.
         lost_tokens: Our estimate for tokens resent uncached because an earlier part of the input changed.
+        net_tokens: The difference in input tokens at full price: cached ones count a tenth, output four times.
+        cached_tokens: The part of `unsent_tokens` that the provider's cache would have held.
         money: None if a model has no price.
         has_example: True if calls of an example are among them, which were only prepared.
     """
@@ -692,9 +706,7 @@ class Savings:
     fold_tokens: int
     is_fold_usage: bool
     lost_tokens: int
+    net_tokens: int
+    cached_tokens: int = 0
     money: SavingsMoney | None = None
     has_example: bool = False
-
-    @property
-    def net_tokens(self) -> int:
-        return self.unsent_tokens - self.fold_tokens - self.lost_tokens

@@ -14,6 +14,7 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 
+from graph.core.cost import CACHED_PRICE
 from graph.core.language import split_sentences
 from graph.core.model_input import lost_tokens, system_part
 from graph.core.snapshot import SessionSnapshot
@@ -21,7 +22,6 @@ from graph.core.text import estimate_tokens
 from graph.core.turn import text_of
 from graph.fold.record import begin_record, end_record
 from graph.fold.request import (
-    CACHED_PRICE,
     LastInput,
     SummaryRequest,
     messages_behind,

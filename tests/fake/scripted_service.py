@@ -217,7 +217,15 @@ class ScriptedService:
 
     def savings(self, session_id: str) -> Savings:
         sums = self._look("savings", session_id).statistics()
-        return Savings(sums.unsent_tokens, sums.fold_tokens, is_fold_usage=True, lost_tokens=60, money=self.saved_money)
+        net_tokens = sums.unsent_tokens - sums.fold_tokens
+        return Savings(
+            sums.unsent_tokens,
+            sums.fold_tokens,
+            is_fold_usage=True,
+            lost_tokens=60,
+            net_tokens=net_tokens,
+            money=self.saved_money,
+        )
 
     def of_session(self, session_id: str) -> CostView | None:
         self._look("cost", session_id)
