@@ -11,6 +11,7 @@ from typing import Final
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from graph.core.attached import own_words
+from graph.core.pasted import without_pasted
 from graph.core.turn import ANY_IMAGE_MARK, text_of
 from prompt.system.framing import Language
 
@@ -97,8 +98,9 @@ def is_written_in(text: str, scripts: Collection[str]) -> bool:
 
 @lru_cache(maxsize=_KNOWN_TEXTS)
 def own_lines(text: str, script: str) -> str:
-    """Returns a user's text without pasted files, code blocks, quotes, markup, speakers' lines, and other scripts."""
-    return "\n".join(line for line in _PASTED.sub(" ", own_words(text)).split("\n") if is_written_in(line, {script}))
+    """Returns a user's text without pasted files and passages, code, quotes, markup, speakers' lines, other scripts."""
+    left = without_pasted(_PASTED.sub(" ", own_words(text)))
+    return "\n".join(line for line in left.split("\n") if is_written_in(line, {script}))
 
 
 def _least_share(script: str) -> float:

@@ -14,6 +14,7 @@ from graph.fold.word_kind import FORBIDS, RULES, WordKind, wording_of
 _SENTENCE_END: Final = re.compile(
     r"(?<=[.!?。！？])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bSt\.)(?<!\bMrs\.)(?<!e\.g\.)(?<!i\.e\.)\s+"
 )
+_LIST_MARK: Final = re.compile(r"(?:[-*•·]|[0-9]{1,2}[.)]|\[[ x]\])\s{1,4}")
 _MAX_CHARS: Final = 120
 _MOST_CLAUSES: Final = 8
 _SHORT_CHARS: Final = 30
@@ -94,7 +95,9 @@ def instructions_in(line: str) -> Iterator[tuple[int, int, WordKind]]:
     A sentence longer than 120 characters gives the clauses of the matched words, or stretches around them. One without
     a content word ("한 가지 꼭 지켜 주세요") says what follows, and gives none.
     """
-    for start, end in _split(_SENTENCE_END, line):
+    for begin, end in _split(_SENTENCE_END, line):
+        mark = _LIST_MARK.match(line, begin)
+        start = mark.end() if mark else begin
         sentence = line[start:end]
         wording = wording_of(sentence)
         if wording is None:

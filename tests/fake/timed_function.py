@@ -23,6 +23,7 @@ from component.format import escape_label
 from component.markdown import answer_markdown, summary_markdown
 from graph.core.attached import split_attached
 from graph.core.open_question import without_question
+from graph.core.pasted import without_pasted
 from graph.core.text import has_visible, title_of
 from graph.fold.extract import extract_summary
 from graph.fold.fact_carry import carried_facts
@@ -36,6 +37,7 @@ from graph.fold.reversal import reversed_in
 from graph.fold.review import SummaryDraft, flaw_of, is_copy, review_drafts
 from graph.fold.spec import FoldSpec
 from graph.fold.title import clean_title
+from graph.fold.user_word import user_words
 from graph.layer.rule_clean import clean_rules, count_imports
 from graph.layer.rule_file import parse_front_matter
 from graph.model.summariser import inside_tags
@@ -102,6 +104,8 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
     "compare_facts": lambda text: compare_facts(text, _spec()),
     "carried_facts": lambda text: carried_facts([_record(text), _record(_QUESTIONS)]),
     "without_question": without_question,
+    "without_pasted": without_pasted,
+    "user_words": user_words,
     "invented_in": lambda text: (invented_in("5명", [text]), invented_in(text[:_DRAFT_CHARS], [text])),
     "reversed_in": lambda text: reversed_in(text[:_DRAFT_CHARS], [text]),
     "facts_for_line": lambda text: facts_for_line(facts_in(text), [text]),

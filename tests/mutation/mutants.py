@@ -80,6 +80,15 @@ _CORE: Final = (
     ),
     *_group(
         "core",
+        "graph/core/pasted.py",
+        "unit/test_pasted",
+        ("and not _FROM_OTHERS.search(line[: found.end()])", ""),
+        ("and (index or _ADDRESSED.search(line))", ""),
+        ("if is_log or _ASKS.search(lines[start])", "if _ASKS.search(lines[start])"),
+        ("is_name and not _SENTENCE.search(lines[name])", "is_name"),
+    ),
+    *_group(
+        "core",
         "graph/core/model_input.py",
         "unit/test_model_input unit/test_context_block unit/test_forged_label",
         ("if raw and not isinstance(raw[0], HumanMessage):", "if not raw:"),
