@@ -65,10 +65,12 @@ _ASKS: Final = re.compile(
     r"[?？]\s*$|(?:이|위|저|해당)\s(?:메일|편지|글|문자|로그|내용|기사|문서)[가-힣]{0,3}\s[^\n]{0,40}(?:줘|주세요|죠|할게요)"
     r"|(?i:\b(?:reply|answer|respond)\sto\s(?:this|them|him|her|it)\b|\b(?:what|how)\s(?:do|should|can)\sI\b|\b(?:this|that|the)\s(?:mail|e-?mail|letter|log|text)\sabove\b)"
 )
+# Each stops at the next opening mark, so that many of them take no time.
 _QUOTED: Final = re.compile(
-    r"[\"“]\s?(?:안녕하세요|안녕하십니까|(?i:dear|hello|hi)\b)[^\"”]{0,4000}[\"”]"
-    r"|[\"“'‘](?=[^\"”'’\n]{10,400}[\"”'’])[^\"”'’\n]{0,300}\s[^\"”'’\n]{0,300}[\"”'’]\s?(?:이?라고|라며|라는)\s(?!써|쓰|적어|불러|표기|부르|답|말해\s?(?:주|줘)|해\s?(?:주|줘))"
-    r"|(?i:\b(?:said|says|wrote|writes|reads|told\s(?:me|us)|replied|states)\b[^\"“\n]{0,20})[\"“][^\"”\n]{10,600}[\"”]"
+    r"[\"“]\s?(?:안녕하세요|안녕하십니까|(?i:dear|hello|hi)\b)[^\"“”]{0,4000}[\"”]"
+    r"|[\"“'‘](?=[^\s\"“”'‘’]{1,40}\s)[^\n\"“”'‘’]{10,400}[\"”'’]\s?(?:이?라고|라며|라는)\s"
+    r"(?!써|쓰|적어|불러|표기|부르|답|말해\s?(?:주|줘)|해\s?(?:주|줘))"
+    r"|(?i:\b(?:said|says|wrote|writes|reads|told\s(?:me|us)|replied|states)\b[^\"“\n]{0,20})[\"“][^\n\"“”]{10,600}[\"”]"
 )
 
 

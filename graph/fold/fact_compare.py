@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, cast
 
 from graph.fold.fact_find import Fact, is_instruction
 from graph.fold.fact_key import key_of, narrow
 from graph.fold.fact_pattern import SETTING
 from graph.fold.fact_rule import Clause, clauses_of, holds_instruction
 from graph.fold.fact_value import Values, values_of
+from graph.fold.word_kind import WordKind
 
 _VALUED: Final = ("date", "money", "number", "count")
 # How far behind a setting's name its value may stand.
@@ -45,7 +46,7 @@ class HeldFacts:
         for line in self._lines[self._clause_lines :]:
             self._clauses += clauses_of(line)
         self._clause_lines = len(self._lines)
-        return holds_instruction(fact.text, self._clauses, is_negated=fact.kind == "negation")
+        return holds_instruction(fact.text, self._clauses, cast("WordKind", fact.kind))
 
     def _has_value(self, fact: Fact) -> bool:
         """Whether the text has the fact in another form: 18:40 for 오후 6시 40분, 5명 for 다섯 명."""

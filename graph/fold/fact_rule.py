@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from graph.fold.fact_key import key_of, narrow, strip_particle
-from graph.fold.word_kind import FORBIDS, RULES, WordKind, wording_of
+from graph.fold.word_kind import CHOOSES, FORBIDS, PREFERS, RULES, WordKind, wording_of
 
 _SENTENCE_END: Final = re.compile(
     r"(?<=[.!?。！？])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bSt\.)(?<!\bMrs\.)(?<!e\.g\.)(?<!i\.e\.)\s+"
@@ -24,26 +24,38 @@ _KNOWN_INSTRUCTIONS: Final = 1_024
 
 _NEGATED: Final = re.compile(
     r"않|못|금지|제외|싫|없|불가|불참|피하|피할|피해|아니|아닌|안\s?(?:돼|되|됩|된|됨|먹|씀|쓰|함|하|할|해|타|감|가)|(?<![가-힣])안\s|지\s?[마말]"
-    r"|말\s?것|말고|(?<![가-힣])[빼뺀뺄]|사양|알레르기|알러지|그만|삼가|거부|반대"
-    r"|(?i:\b(?:no|not|never|nobody|nothing|without|avoid\w*|exclud\w*|forb\w*|ban(?:ned|s)?|prohibit\w*|except|skip|allerg\w*|hate\w*"
-    r"|cannot|unable|none|refus\w*|against|leave out|instead of)\b|n['’]t\b)"
+    r"|말\s?것|말고|(?<![가-힣])[빼뺀뺄뺌뺐뺍]|사양|알레르기|알러지|그만|삼가|거부|반대|그대로\s?(?:두|둬|둠|놔|유지|남)"
+    r"|(?i:\b(?:no|not|never|nobody|nothing|without|avoid\w*|exclud\w*|forb\w*|ban(?:ned|s)?|prohibit\w*|except|skip|allerg\w*|hate\w*|none"
+    r"|cannot|unable|refus\w*|against|leave\sout|instead\sof|untouched|unchanged|alone|off[-\s]limits|as[-\s]is)\b|n['’]t\b)"
 )
 _HANGUL: Final = re.compile(r"[가-힣]+")
 _VERB_END: Final = re.compile(r"(?<=[가-힣]{2})(?:하지|하게|하고|하면|해서|해야|하는|하기|할|한|님|지|게|서|면)$")
 _NO_CONTENT_LIST: Final = """
-절대 절대로 앞으로 앞으로는 앞으로도 항상 언제나 반드시 매번 꼭 그냥 그리고 그런데 제발 정말 아니 그건 그것
-이건 이것 저는 저희 제가 나는 내가 우리 아 음 건 것 거 게 수 할 한 할게요 되고 되는 되면 된 됨 함 함께 좀 더
-다 때 주세요 해 줘 주고 주십시오 돼요 돼 됩니다 되요 안 못 마 마세요 말아 말고 말아줘 말아주세요 빼 빼고
-빼주세요 빼줘 있어요 있어 없이 하지 하면 금지 제외 알레르기 알러지 m s re ve ll d a an the to of in on at and
-or but for with is are be do don t not no never must mustn should shouldn please always i me my you your it
-this that from now every time make sure any so can avoid want like use using used 때마다 받아야 해야 필요
-있어야 돼서 주실 않게 않도록 않고 않음 없음 한가지 한두가지 가지 두가지 하나 하나만 지켜 지켜줘 지켜주세요 기억 기억해
-있 있는 있으니 되 은 는 명 등 든 어떤 모든
-명심 부탁 부탁해 부탁해요 부탁드려요 부탁드립니다 thing things mind note keep remember following here on
+절대 절대로 앞으로 앞으로는 앞으로도 항상 언제나 반드시 매번 꼭 그냥 그리고 그런데 제발 정말 아니 그건 그것 이건 이것
+저는 저희 제가 나는 내가 우리 아 음 건 것 거 게 수 할 한 할게요 되고 되는 되면 된 됨 함 함께 좀 더 다 때 주세요 해 줘
+주고 주십시오 돼요 돼 됩니다 되요 안 못 마 마세요 말아 말고 말아줘 말아주세요 빼 빼고 빼주세요 빼줘 있어요 있어 없이
+하지 하면 금지 제외 알레르기 알러지 m s re ve ll d a an the to of in on at and or but for with is are be do don t not
+no never must mustn should shouldn please always i me my you your it this that from now every time make sure any so
+can avoid want like use using used 때마다 받아야 해야 필요 있어야 돼서 주실 않게 않도록 않고 않음 없음 한가지 한두가지
+가지 두가지 하나 하나만 지켜 지켜줘 지켜주세요 기억 기억해 으로 로 을 를 이 가 untouched unchanged allowed forbidden
+있 있는 있으니 되 은 는 명 등 든 어떤 모든 하고 하고요 거예요 거에요 겁니다 거야 게요 같은 좋은데 할께요 할게 갈게요
+가죠 하죠 합시다 하자 하겠습니다 가겠습니다 했어요 했습니다 해요 합니다 해줘 정했어요 정할게요 결정했어요 결정합니다
+결정할게요 부탁드려 그럼 그러면 네 예 좋아요 좋습니다 좋아해요 좋겠어요 좋을 선호해요 선호합니다 선호해 선호하는
+편해요 편합니다 편이 편 나아요 낫습니다 낫다 훨씬 제일 가장 기로 하기로 걸로 것으로 쪽 쪽으로 얘는 let lets go going
+take taken pick picked choose chosen chose decide decided decision stick settle drop dropped skip cancel then ok okay
+yes fine option prefer prefers preferred rather than over better more most best love enjoy would tend leave alone them
+they also too we our just because nothing ever only 명심 부탁 부탁해 부탁해요 부탁드려요 부탁드립니다 thing things
+mind note keep remember following here
 """
 _NO_CONTENT: Final = frozenset(_NO_CONTENT_LIST.split())
 
 
+# 2번, B안, option 2, take A: a word of its own, however it is written.
+_OPTION: Final = re.compile(
+    r"(?<![0-9A-Za-z])(?P<number>[0-9]{1,2})번(?:안|(?!째|\s?(?:출구|게이트|승강장|버스|홈|방|국도|척추)))"
+    r"|(?i:(?<![A-Za-z])(?:option|plan|variant|choice)\s|옵션\s?)(?P<named>[0-9A-Za-z]{1,2})(?![0-9A-Za-z])"
+    r"|(?<![A-Za-z0-9_./-])(?P<letter>[B-HX-Z]|A(?!\s[a-z]))안?(?![A-Za-z0-9_./'’-])"
+)
 _ONLY: Final = re.compile(r"(?:[가-힣]만|밖에)(?![가-힣])|(?i:\bonly\b|\bjust\b)")
 # What allows the forbidden after all.
 _PERMITS: Final = re.compile(
@@ -63,10 +75,22 @@ _CLAUSE: Final = re.compile(
     r"[,;:]\s+|\s[—–]\s|(?<=[가-힣]고)\s|(?<=지만|는데|니까|으니|아서|어서)\s|\s(?=(?:and|but|so|because)\s)",
     re.IGNORECASE,
 )
+_ASKING: Final = (FORBIDS, RULES, PREFERS, CHOOSES, _ONLY)
+# What a summary says of a taste.
+_WEIGHS: Final = re.compile(
+    r"선호|좋|낫|나음|나은|편[하함해한안]|싫|취향|원[하함해]|바[라람랍]|대신|말고|보다|우선|(?<![가-힣])안\s"
+    r"|(?i:\b(?:prefer\w*|prefs?|likes?|loves?|enjoys?|hates?|dislikes?|rather|over|instead|than|best|better|wants?|taste|favou?r\w*|not|no|first|only)\b|[>≻])"
+)
+_DROPS: Final = re.compile(
+    r"취소|포기|폐기|해지|철회|보류|생략|중단|그만|접[음기었을죠]|빼|뺌|뺄|없[애앰앤]|제거|삭제|관[두둘]"
+    r"|(?i:\b(?:drop\w*|remov\w+|cancel\w*|scrap\w*|ditch\w*|skip\w*|gone|without|no longer|get rid|delet\w+|out)\b)"
+)
+_ONE_SYLLABLE: Final = 3
 _IN_BRACKETS: Final = re.compile(r"\([^()\n]{1,80}\)")
 _LINK: Final = re.compile(r"^(?:and|but|so|그리고|그런데|그러니까|다만)\s", re.IGNORECASE)
 _LATIN_END: Final = re.compile(r"(?:(?<=[a-z]{4})(?:ings?|ed|es|ally|al|ly|e)|(?<=[a-z]{3})s)$")
-_KOREAN_END: Final = re.compile(r"(?<=[가-힣])\s(?:지|면|고|게|어|아|은|는|도)$")
+# 서면 and 금도 are words; 적지 is a form of 적다.
+_KOREAN_END: Final = re.compile(r"(?<=[가-힣])\s(?:지|고|어|아)$|(?<=[가-힣]\s[가-힣])\s(?:면|게|은|는|도)$")
 
 
 class Clause(NamedTuple):
@@ -75,6 +99,7 @@ class Clause(NamedTuple):
     Attributes:
         words: Its content words, as keys without their endings.
         permits: True if it allows something.
+        drops: True if it gives something up that was chosen or planned.
     """
 
     text: str
@@ -82,6 +107,7 @@ class Clause(NamedTuple):
     words: tuple[str, ...]
     is_negated: bool
     permits: bool = False
+    drops: bool = False
 
 
 def sentences_of(line: str) -> list[tuple[int, str]]:
@@ -115,11 +141,18 @@ def instruction_key(sentence: str) -> str:
 
 
 def _content_words(plain: str) -> list[str]:
+    options = _options(plain)
+    plain = _OPTION.sub(" ", plain) if options else plain
     words = dict.fromkeys(map(_key_of_word, _HANGUL.findall(plain)))
     others = dict.fromkeys(
         f" {token} " for token in key_of(plain).split() if token.isalnum() and not _HANGUL.match(token)
     )
-    return [word for word in [*words, *others] if word.strip() and word.strip() not in _NO_CONTENT]
+    return options + [word for word in [*words, *others] if word.strip() and word.strip() not in _NO_CONTENT]
+
+
+def _options(plain: str) -> list[str]:
+    found = (next(filter(None, match.groups())) for match in _OPTION.finditer(plain))
+    return [f" §{each.casefold()} " for each in dict.fromkeys(found)]
 
 
 def clauses_of(line: str, ends: re.Pattern[str] = _CLAUSE) -> list[Clause]:
@@ -135,25 +168,37 @@ def clauses_of(line: str, ends: re.Pattern[str] = _CLAUSE) -> list[Clause]:
     return found
 
 
-def holds_instruction(instruction: str, clauses: Sequence[Clause], *, is_negated: bool) -> bool:
+def holds_instruction(instruction: str, clauses: Sequence[Clause], kind: WordKind) -> bool:
     """Returns True if a text has each clause of an instruction that asks for something.
 
     A clause is there if one of the text, or one with those beside it, has at least half of its content words; of a
-    prohibition, one that is negated and doesn't allow it after all ("쉬어도 됨").
+    prohibition, one that is negated and doesn't allow it after all ("쉬어도 됨"); of a preference, one that weighs.
+    A clause that says only what is left ("…, 서면으로만") stands for the one before it, and the other way round.
     """
     asked = asked_clauses(instruction)
     if not asked:
         return False
-    must_negate = any(clause.is_negated for clause in asked)
-    return all(
-        _has_clause(clause, clauses, is_negated=is_negated and (clause.is_negated or not must_negate))
-        for clause in asked
+    is_denied = kind == "negation" and not any(clause.is_negated for clause in asked)
+    held = [_has_clause(clause, clauses, kind, is_denied=is_denied) for clause in asked]
+    pair = zip(asked, asked[1:], held, held[1:], strict=False)
+    return all(held) or any(
+        _is_rest(second) and first.is_negated and (has_first or has_second)
+        for first, second, has_first, has_second in pair
     )
 
 
-def _has_clause(asked: Clause, clauses: Sequence[Clause], *, is_negated: bool) -> bool:
+def _is_rest(clause: Clause) -> bool:
+    return len(clause.words) == 1 and not clause.is_negated and bool(_ONLY.search(clause.text))
+
+
+def _has_clause(asked: Clause, clauses: Sequence[Clause], kind: WordKind, *, is_denied: bool) -> bool:
+    is_negated = is_denied or (asked.is_negated and kind in ("negation", "choice"))
+    must_limit = kind == "negation" and _is_rest(asked)
     for index, clause in enumerate(clauses):
-        if is_negated and (clause.permits or not clause.is_negated):
+        is_off = clause.is_negated or (asked.drops and clause.drops)
+        if (is_negated or (asked.drops and kind == "choice")) and (clause.permits or not is_off):
+            continue
+        if (kind == "preference" and not _WEIGHS.search(clause.text)) or (must_limit and not _ONLY.search(clause.text)):
             continue
         own = shared_words(asked, clause)
         if 2 * len(own) >= len(asked.words):
@@ -167,7 +212,11 @@ def _has_clause(asked: Clause, clauses: Sequence[Clause], *, is_negated: bool) -
 
 
 def shared_words(asked: Clause, clause: Clause) -> set[str]:
-    return {word for word in asked.words if word in clause.key}
+    """Returns the words of a clause that another one has, in any form; one syllable only where a word begins."""
+    found = {word for word in asked.words if word in clause.key}
+    return {
+        word for word in found if len(word) != _ONE_SYLLABLE or re.search(rf"(?<![가-힣]){word.strip()}", clause.text)
+    }
 
 
 @lru_cache(maxsize=_KNOWN_INSTRUCTIONS)
@@ -177,7 +226,7 @@ def asked_clauses(instruction: str) -> tuple[Clause, ...]:
     without_reasons = _IN_BRACKETS.sub(" ", plain)
     plain = without_reasons if _content_words(without_reasons) else plain
     parts = [_LINK.sub("", plain[start:end]) for start, end in _split(_CLAUSE, plain)]
-    asking = [_clause(part) for part in parts if any(each.search(part) for each in (FORBIDS, RULES, _ONLY))]
+    asking = [_clause(part) for part in parts if any(each.search(part) for each in _ASKING)]
     asked = tuple(clause for clause in asking if clause.words)
     whole = _clause(plain)
     return asked or ((whole,) if whole.words else ())
@@ -188,7 +237,8 @@ def _clause(text: str) -> Clause:
     plain = _NO_PROBLEM.sub(" ", text)
     is_negated = bool(_NEGATED.search(plain) or FORBIDS.search(plain))
     permits = bool(_PERMITS.search(text) or (not is_negated and _MAY.search(text)))
-    return Clause(text.strip(" .-*•"), key_of(text), tuple(map(_root, _content_words(text))), is_negated, permits)
+    key, words = key_of(text) + "".join(each[1:] for each in _options(text)), tuple(map(_root, _content_words(text)))
+    return Clause(text.strip(" .-*•"), key, words, is_negated, permits, bool(_DROPS.search(text)))
 
 
 def _root(word: str) -> str:

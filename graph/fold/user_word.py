@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import Final, Literal, NamedTuple
 
 from langchain_core.messages import HumanMessage
@@ -17,6 +18,7 @@ from graph.fold.fact_rule import instruction_key, instructions_in, sentences_of
 from graph.fold.word_kind import WordKind
 
 _MOST_WORDS: Final = 200
+_MOST_PAIRS: Final = 50
 _MOST_CHARS: Final = 240
 # A sentence that begins so says nothing without the one before.
 _POINTS: Final = re.compile(
@@ -119,37 +121,40 @@ def user_words(text: str, script: str | None = None) -> tuple[UserWord, ...]:
 
 
 def _instructions(line: str) -> Iterator[tuple[int, UserWord]]:
+    sentences = sentences_of(line)
     for start, end, kind in instructions_in(narrow(line)):
         stated = line[start:end]
-        before = [sentence for first, sentence in sentences_of(line) if first < start]
-        whole = f"{before[-1]} {stated}" if before and _POINTS.match(stated) else stated
+        place = bisect_left(sentences, start, key=lambda each: each[0])
+        is_pointing = bool(place and _POINTS.match(stated))
+        whole = f"{sentences[place - 1][1]} {stated}" if is_pointing else stated
         text = whole if len(whole) <= _MOST_CHARS else stated
         yield start, UserWord(kind, text, instruction_key(text) or key_of(text).strip())
 
 
 def _people(line: str) -> Iterator[tuple[int, UserWord]]:
-    for person in people_in(line):
+    for start, person in _people_of(line):
         key = f"{key_of(person.name).strip()}|{key_of(person.role).strip()}"
-        yield narrow(line).find(person.sentence), UserWord("person", person.sentence, key)
+        yield start, UserWord("person", person.sentence, key)
 
 
 def people_in(text: str) -> tuple[Person, ...]:
     """Returns who is named with a role, in order; each pair once."""
-    found: dict[tuple[str, str], Person] = {}
-    for line in narrow(text).split("\n"):
-        for _, sentence in sentences_of(line):
-            matches = (match for pattern in _PAIRS for match in pattern.finditer(sentence))
-            taken: list[tuple[int, int]] = []
-            for match in sorted(matches, key=lambda match: (match.start(), -match.end())):
-                span = match.span("name")
-                if span not in taken and any(first < span[1] and span[0] < last for first, last in taken):
-                    continue
-                taken += (span, match.span("role"))
-                name = match["name"][common_chars(match["name"]) :].strip()
-                role = match["role"].strip()
-                if name and role:
-                    found.setdefault((name, role), Person(name, role, _around(sentence, match)))
-    return tuple(found.values())
+    people = (person for line in text.split("\n") for _, person in _people_of(line))
+    return tuple({(person.name, person.role): person for person in people}.values())
+
+
+def _people_of(line: str) -> Iterator[tuple[int, Person]]:
+    for start, sentence in sentences_of(narrow(line)):
+        matches = islice((match for pattern in _PAIRS for match in pattern.finditer(sentence)), _MOST_PAIRS)
+        taken: list[tuple[int, int]] = []
+        for match in sorted(matches, key=lambda match: (match.start(), -match.end())):
+            span = match.span("name")
+            if span not in taken and any(first < span[1] and span[0] < last for first, last in taken):
+                continue
+            taken += (span, match.span("role"))
+            name, role = match["name"][common_chars(match["name"]) :].strip(), match["role"].strip()
+            if name and role:
+                yield start, Person(name, role, _around(sentence, match))
 
 
 def _around(sentence: str, match: re.Match[str]) -> str:

@@ -32,6 +32,10 @@ _NOTHING: Final = (
     r"nothing\s(?:that\s(?!i\b|we\b|you\b|he\b|she\b|they\b|can\b|could\b|would\b|helps?\b|works?\b|worked\b)"
     r"|(?:with|over|above|beyond|outside|from|longer|more|older|bigger|spicy|but)\s)\w"
 )
+_LEAVE: Final = (
+    rf"{_ORDER}(?:(?:leave|keep)\s[^.!?,;\n]{{1,40}}?\s(?:alone|untouched|unchanged|as[\s-]is|as\s(?:it|they)\s(?:is|are)|in\splace"
+    r"|as\s(?:before|now))\b|leave\s(?:the|those|these|my|our|all|both|every)\s(?!house|room|office|flat|building|city|country|hotel|site)\w)"
+)
 # 1월 24일은 안 돼요, 안 되겠어요: who has no time forbids nothing.
 _NO_TIME: Final = r"(?<![0-9]일[은는도])(?<![0-9]시[은는도])(?<![0-9]분[은는도])(?<![0-9]주[은는도])"
 # 1월 10일 말고 1월 3일로 당겨 주세요: a change.
@@ -63,7 +67,8 @@ FORBIDS: Final = re.compile(
     r"|(?<![가-힣])못\s?하게\s?(?:해요|합니다|하세요|돼|되|해\s?주)"
     r"|(?:참석|출근|참여|이용|방문)(?:을|은|는)?\s?(?:못\s?(?:해|합|하[세시는고]|한[다대])|할\s수\s없)"
     rf"|(?:없이|않게|않도록|않았으면)\s{_ASKED_FOR}|않(?:게|도록)(?:요|만요)?(?=[\s.!~]*$)|{_NO_CHANGE}{_ASKED_FOR}|{_WONT}"
-    rf"|(?i:{_ORDER}(?:(?:never|avoid|leave out|stop|no more|hands off|stay away from|keep away from"
+    r"|그대로\s?(?:두세요|둬|두고|놔|남겨|두시|유지해)"
+    rf"|(?i:{_LEAVE}|{_ORDER}(?:(?:never|avoid|leave out|stop|no more|hands off|stay away from|keep away from"
     rf"|(?:do not|don['’]t){_NO_FORBIDDING})\s\w)|{_ORDER}{_NOTHING}"
     r"|\b(?:must\snever|must\snot|mustn['’]t|not\sallowed|forbidden|off[-\s]limits|allergic|under\sno\scircumstances|no\slonger\sallowed)\b"
     rf"|\b(?:you|we|they|it)\sshould(?:n['’]t|\snot|\snever)\s|{_NO_ORDER}"
@@ -91,7 +96,7 @@ RULES: Final = re.compile(
     r"|라고만\s?(?:써|쓰|적|부르|불러|표기|해|하|말)|라고\s?(?:써|적어|불러|표기해)\s?(?:주|줘)"
     r"|[가-힣]로만\s?(?:써|쓰|적|답|말|대화|해|하|할|합|보내|연락|진행|통보|부탁|표기|주세요|줘)"
     r"|(?:만|까지만)\s(?:써|적어|넣어|사용해|쓰|고쳐|건드려)\s?(?:주|줘|세요|요(?![가-힣]))"
-    r"|그대로\s?(?:두세요|둬|두고|놔|남겨|두시|유지해)|(?:존댓말|반말|경어|높임말)[^.!?\n]{0,12}?(?:주세요|줘|해요|하세요|부탁|써)"
+    r"|(?:존댓말|반말|경어|높임말)[^.!?\n]{0,12}?(?:주세요|줘|해요|하세요|부탁|써)"
     r"|필수(?:예요|이에요|입니다|[.!]|$)"
     r"|(?<![가-힣])(?:짧|쉽|길|크|작|간단하|간결하|정중하|부드럽|친절하|자세하|정확하|가볍|담백하|공손하|따뜻하|차분하)게(?:요|만요)?(?=[.!~]*$)"
     r"|(?:답|말투|대답|어조|문체)[변은을는]{0,2}\s[^.!?\n]{0,20}?(?:게|로)\s?(?:해|써|부탁|답|말|적)"
@@ -103,9 +108,8 @@ RULES: Final = re.compile(
     r"|(?:^|[,;:—–]\s)(?:and\s|but\s)?only\s(?!if|when|then|once|one|two|three|[0-9]|a\b|an\b|because|after|the\s(?:first|second|last))"
     r"(?![^.!?\n]{0,60}\b(?:is|are|was|were|has|have|had|can|could|will|would|did|does|do|works?|worked|fail(?:s|ed)|matters?"
     r"|happen(?:s|ed)|remains?|needs?|takes?|took|shows?|came|comes|got|gets|seems?|runs?|ran|knows?|left|changed)\b)\w"
-    rf"|{_ORDER}(?:leave|keep)\s[^.!?,;\n]{{1,40}}?\s(?:alone|untouched|unchanged|as[\s-]is|as\s(?:it|they)\s(?:is|are)"
-    r"|in\splace|as\s(?:before|now)|private|secret|confidential|out\sof|to\syourself|between\sus)\b"
-    rf"|{_ORDER}leave\s(?:the|those|these|my|our|all|both|every)\s(?!house|room|office|flat|building|city|country|hotel|site)\w"
+    rf"|{_ORDER}keep\s[^.!?,;\n]{{1,40}}?\s(?:to\syourself"
+    r"|private|secret|confidential|out\sof|between\sus)\b"
     r"|\b(?:this|that|it|which|these|those)(?:['’]s|\sis|\sare|\sstays?)\s(?:all\s|also\s|strictly\s)?(?:confidential|secret|private|off\sthe\srecord|between\sus)\b"
     rf"|{_ORDER}{_DO}\s[^.!?\n]{{1,60}},\s(?:and\s)?not\s(?!yet|sure|only|that|because|so\b|too|really|\$?[0-9])\w"
     rf"|{_ORDER}(?:answer|reply|respond)\s(?:to\s)?(?:me\s)?(?:in|with|briefly|formally|as)\b|\b(?:call|address)\sme\s(?!back|when|if|at\b|later)\w"

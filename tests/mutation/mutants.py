@@ -171,7 +171,7 @@ _CORE: Final = (
         "core",
         "graph/fold/fact_compare.py",
         "unit/test_fact unit/test_fact_find",
-        ('is_negated=fact.kind == "negation"', "is_negated=False"),
+        ('cast("WordKind", fact.kind)', '"rule"'),
         ("return fact.key in self._keys", "return fact.key.strip() in self._keys"),
     ),
     *_group(
@@ -179,7 +179,9 @@ _CORE: Final = (
         "graph/fold/fact_rule.py",
         "unit/test_fact unit/test_fact_find unit/test_fact_case",
         ("if 2 * len(own) >= len(asked.words):", "if own:"),
-        ("if is_negated and (clause.permits or not clause.is_negated):", "if is_negated and not clause.is_negated:"),
+        ("and (clause.permits or not is_off):", "and not is_off:"),
+        ("(has_first or has_second)", "(has_first and has_second)"),
+        ("_DROPS.search(text)))", "False))"),
     ),
     *_group(
         "core",
@@ -194,7 +196,7 @@ _CORE: Final = (
         "graph/fold/user_word.py",
         "unit/test_user_word",
         ("found.setdefault((word.kind, word.key), word)", "found[word.text, str(_)] = word"),
-        ("if before and _POINTS.match(stated) else stated", "if False else stated"),
+        ("bool(place and _POINTS.match(stated))", "False"),
         ("if span not in taken and any(", "if any("),
     ),
     *_group(
