@@ -40,6 +40,7 @@ def draw(now: PageState) -> None:
 def strike(asked: Mapping[str, str]) -> Callable[[], None]:
     """Strikes a line out, or restores it, on a press of its button."""
     folds, is_struck = service_provider.current().folds, asked["wanted"] == "true"
+    st.session_state[_KEY] = True  # its label changes, with which the box would close
     page_state.attempt(lambda: folds.strike(asked["session"], asked["line"], is_struck=is_struck))
     return partial(redraw.ask, [redraw.PANEL])
 
@@ -51,11 +52,11 @@ def _row(words: Words, identifier: str, line: KeptLine) -> str:
     button = turn_buttons.markup(
         "strike", label, {"session": identifier, "line": line.id}, icon="undo" if is_out else "close", is_on=is_out
     )
-    state = f"<span>{labels.states[line.state]}</span>" if line.state in labels.states else ""
+    about = " · ".join(filter(None, (labels.kinds[line.kind], labels.states.get(line.state))))
     return (
-        f'<li data-state="{line.state}"><span class="kind">{labels.kinds[line.kind]}</span>'
-        f"<span>{f'<del>{text}</del>' if is_out else text}</span>{state}"
+        f'<li data-state="{line.state}"><p>{f"<del>{text}</del>" if is_out else text}</p>'
+        f"<p><span>{about}</span>"
         f'<button type="button" class="recalled-turn" data-first="{line.turn}" data-last="{line.turn}" '
-        f'aria-label="{words.to_turn.format(turn=line.turn)}">{words.input.turn.format(turn=line.turn)}</button>'
-        f'<span class="turn-buttons">{button}</span></li>'
+        f'aria-label="{words.to_turn.format(turn=line.turn)}">{words.input.turn.format(turn=line.turn)}</button></p>'
+        f'<div class="turn-buttons">{button}</div></li>'
     )

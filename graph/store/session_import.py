@@ -21,7 +21,7 @@ from graph.core.instruction import MOST_INSTRUCTIONS_CHARS
 from graph.core.manifest import without_gaps
 from graph.core.model_input import SUMMARY_PREFIX
 from graph.core.text import sum_tokens, title_of
-from graph.core.turn import MARK, closed_mark, ending_of, words_of
+from graph.core.turn import MARK, closed_mark, ending_of, text_of, words_of
 from graph.fold.spec import round_rate
 from graph.store.archive import insert_message
 from graph.store.column import database_time
@@ -42,7 +42,7 @@ from graph.store.session import change_session, title_values
 from graph.store.transfer import ReadRow, add_rows, not_an_export, read_rows
 from graph.store.turn_row import TurnRow, new_attempt, sum_history_tokens
 from graph.value.error import BusyError, InputError
-from graph.value.record import RecordKind, RecordOutcome, RecordStatus
+from graph.value.record import RecordKind, RecordOutcome, RecordStatus, is_line
 from prompt.system.framing import CLOSED_ANSWER
 
 _METADATA: Final = ("model_name", "finish_reason")
@@ -107,7 +107,7 @@ _CHOICES: Final[Mapping[Table, Mapping[str, Sequence[object]]]] = {
     },
 }
 # Of the lists that have other items than texts.
-_ITEMS: Final[Mapping[str, type]] = {"turns": int, "mcp_tools": dict, "asked_calls": dict}
+_ITEMS: Final[Mapping[str, type]] = {"turns": int, "mcp_tools": dict, "asked_calls": dict, "ledger": list}
 _USER: Final = "human"
 _PINNED_ROLES: Final = (_USER, "ai")
 
@@ -224,6 +224,30 @@ def _is_acyclic(rows: Sequence[ReadRow]) -> bool:
     return True
 
 
+def _with_said_lines(rows: Sequence[ReadRow]) -> Iterator[ReadRow]:
+    """Yields the rows with those lines of the ledger alone that the user's message of their turn has."""
+    said: dict[tuple[object, object], str] = {}
+    for _, table, row in rows:
+        if table is message_table and row["role"] == _USER:
+            message = decode_message(row["role"], row["message_id"], row["content"])
+            said[row["session_id"], row["turn"]] = _squeezed(text_of(message))
+    for number, table, row in rows:
+        if table is not record_table or not row.get("ledger"):
+            yield ReadRow(number, table, row)
+            continue
+        lines = (line for line in row["ledger"] if is_line(line))
+        retained = tuple(
+            line
+            for line in lines
+            if line[1] == "lifted" or _squeezed(line[2]) in said.get((row["session_id"], line[0]), "")
+        )
+        yield ReadRow(number, table, {**row, "ledger": retained})
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
 # Ids as this program makes them (`service.access.new_session_id`, `Sessions.new_id`). An owner's example chat has an id
 # of another form, so that no import can take it.
 _OWN_ID: Final = re.compile(r"[A-Za-z0-9_-]{16}|[0-9a-f]{32}")
@@ -251,7 +275,7 @@ def import_sessions(
     """
     rows = list(read_rows(lines))
     check_rows(rows)
-    rows = [*_with_readable_lists(rows), *_ends_of_blocks(rows)]
+    rows = [*_with_said_lines([*_with_readable_lists(rows)]), *_ends_of_blocks(rows)]
     exported = [row["session_id"] for _, table, row in rows if table is session_table]
     with database.write() as connection:
         sessions = {old: new_session_id() if _is_taken(connection, old) else old for old in exported}

@@ -74,7 +74,7 @@ class CompactionStrategy:
         summary = f"{COMPACTION_HEADING}\n\n{render_placed(placed, system.language, labels_alone=False)}"
         if messages and not isinstance(messages[0], HumanMessage):
             messages = [HumanMessage("", id=SUMMARY_PREFIX + history[-1]["id"]), *messages]
-        base = assemble(replace(system, pins=()), (), messages)
+        base = assemble(replace(system, pins=(), ledger=()), (), messages)
         prompt, first, *later = base.messages
         own = words_of(first)
         note = COMPACTION_NOTE[system.language].format(first=history[0]["turns"][0], last=history[-1]["turns"][-1])

@@ -78,7 +78,7 @@ class RollingStrategy:
         """
         opened = extract_current_turn(messages)
         recent = messages[: len(messages) - len(opened)]
-        base = assemble(replace(system, pins=()), (), opened)
+        base = assemble(replace(system, pins=(), ledger=()), (), opened)
         sent = recent
         if not self._limits.rolling_sends_unsummarised:
             sent = recent[unsent_count(recent, self._limits.app_context_recent_messages) :]

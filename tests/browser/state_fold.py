@@ -132,6 +132,25 @@ def older_rows_open(stage: Stage) -> None:
     card.evaluate("card => card.scrollIntoView()")  # away from the button that closes the panel
 
 
+def line_struck(stage: Stage) -> None:
+    """A line of the user's own words is struck out where it stands; `line_restored` takes that back."""
+    stage.panel.locator(".st-key-ledger summary").click()
+    rows = stage.panel.locator("ul.ledger li")
+    expect(rows).to_have_count(len(stage.service.folds.ledger(_session(stage)).lines))
+    rows.first.locator("button.press").click()
+    expect(rows.first).to_have_attribute("data-state", "struck")
+    expect(rows.first).to_contain_text(stage.words.ledger.states["struck"])
+    expect(rows.first.locator("button.press")).to_be_focused()
+
+
+def line_restored(stage: Stage) -> None:
+    row = stage.panel.locator("ul.ledger li").first
+    row.locator("button.press").press("Enter")
+    expect(row).to_have_attribute("data-state", "sent")
+    assert stage.service.folds.ledger(_session(stage)).lines[0].state == "sent"
+    stage.panel.locator(".st-key-ledger summary").click()
+
+
 def statistics(stage: Stage) -> None:
     """Its figures and its money are those of the service."""
     stage.open_tab(stage.words.tab_statistics)

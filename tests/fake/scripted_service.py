@@ -217,7 +217,7 @@ class ScriptedService:
 
     def savings(self, session_id: str) -> Savings:
         sums = self._look("savings", session_id).statistics()
-        net_tokens = sums.unsent_tokens - sums.fold_tokens
+        net_tokens = sums.unsent_tokens - sums.fold_tokens - 60
         return Savings(
             sums.unsent_tokens,
             sums.fold_tokens,

@@ -11,6 +11,7 @@ from graph.value.record import Record
 from graph.value.view import (
     ChartPoint,
     ContextNotice,
+    KeptLine,
     LiveTurn,
     ModelOption,
     NextFold,
@@ -76,6 +77,7 @@ class ScriptedSession:
     records: list[Record] = field(default_factory=list)
     inactive: list[Record] = field(default_factory=list)
     pinned: list[str] = field(default_factory=list)
+    ledger: list[KeptLine] = field(default_factory=list)
     compactions: list[Record] = field(default_factory=list)
     past_records: list[Record] = field(default_factory=list)
     resets: list[int] = field(default_factory=list)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from graph.fold.receipt import count_facts
 from graph.service.folds import Folds
 from graph.value.error import InputError
 from graph.value.record import Record
-from graph.value.view import MissingFact, PinnedMessage, PinView, TurnView
+from graph.value.view import FactCount, LedgerView, MissingFact, PinnedMessage, PinView, TurnView
 from tests.fake.scripted_session import ScriptedSession
 
 if TYPE_CHECKING:
@@ -88,6 +90,24 @@ class ScriptedSteering:
             raise InputError("pin_budget", "120 > 40")
         pinned.append(message_id)
         return self.pins(session_id)
+
+    def ledger(self, session_id: str) -> LedgerView:
+        return LedgerView(tuple(self._service.session_of(session_id).ledger), budget_tokens=600, used_tokens=40)
+
+    def strike(self, session_id: str, line_id: str, *, is_struck: bool = True) -> LedgerView:
+        self._service.act(f"strike {line_id}")
+        lines = self._service.session_of(session_id).ledger
+        lines[:] = [replace(x, state="struck" if is_struck else "sent") if x.id == line_id else x for x in lines]
+        return self.ledger(session_id)
+
+    def count_facts(self, record: Record) -> tuple[FactCount, ...]:
+        return Folds.count_facts(record)
+
+    def left_out_at(self, record: Record, rate: float) -> tuple[str, ...]:
+        return Folds.left_out_at(record, rate)
+
+    def fact_counts(self, session_id: str) -> tuple[FactCount, ...]:
+        return count_facts(self._service.session_of(session_id).records)
 
     def unpin(self, session_id: str, message_id: str) -> PinView:
         self._service.act(f"unpin {message_id}")

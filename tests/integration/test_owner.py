@@ -56,6 +56,7 @@ ARGUMENTS: Final[dict[str, object]] = {
     "fact": "OPS-4711",
     "rate": 0.5,
     "message_id": "message-1",
+    "line_id": "1-none",
     "last": 3,
     "turn": 1,
     "attempt": 1,
@@ -97,7 +98,9 @@ OF_THE_SERVER: Final = {
     "sessions.strategies",
     "sessions.default_strategy",
     "folds.command_of",
+    "folds.count_facts",
     "folds.lacking",
+    "folds.left_out_at",
     "folds.lacks_firm",
     "folds.uses_rate",
     "instructions.checked",
@@ -148,6 +151,7 @@ NAMED_BESIDE_THE_PATH: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
 BODIES: Final[dict[str, dict[str, object]]] = {
     "changeSession": {"title": "내 것", "compression_rate": 0.5},
     "updateContext": {"currentFile": "a.py"},
+    "changeLedgerLine": {"struck": True},
     "restoreContext": {"record_id": "rec-1"},
 }
 OF_NO_SESSION: Final = {"listModels", "getModel", "summarize", "listSessions"}
@@ -364,7 +368,7 @@ def answer_for_own_session_until_it_is_deleted(house: House, name: str) -> None:
 def asked(client: httpx2.Client, operation: Operation, session_id: str, **how: Any) -> tuple[int, str]:  # noqa: ANN401  # what httpx takes
     """Asks for the operation on this session; returns the status and what is said, without the session's name."""
     named = {"session_id": session_id, "response_id": f"resp_{session_id}_1_1_1"}
-    path = operation.documented_path.format(**named, turn="1", model_id="turnfold")
+    path = operation.documented_path.format(**named, turn="1", line="1-none", model_id="turnfold")
     name_it = NAMED_BESIDE_THE_PATH.get(operation.name)
     sent = name_it(session_id) if name_it is not None else {"json": BODIES.get(operation.name)}
     answer = client.request(operation.method, path, **{**sent, **how})
