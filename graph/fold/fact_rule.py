@@ -29,7 +29,13 @@ _NEGATED: Final = re.compile(
     r"|cannot|unable|refus\w*|against|leave\sout|instead\sof|untouched|unchanged|alone|off[-\s]limits|as[-\s]is)\b|n['’]t\b)"
 )
 _HANGUL: Final = re.compile(r"[가-힣]+")
-_VERB_END: Final = re.compile(r"(?<=[가-힣]{2})(?:하지|하게|하고|하면|해서|해야|하는|하기|할|한|님|지|게|서|면)$")
+_VERB_END: Final = re.compile(
+    r"(?<=[가-힣]{2})(?:하기로|하지|하게|하고|하면|해서|해야|하는|하기|했고|했음|할|한|함|해|님|지|게|서|면)$"
+)
+# Nouns of one syllable with a particle; others might be a word's half (서면, 지도).
+_SHORT_NOUN: Final = re.compile(
+    r"(?!물가|국가|차이|길이)([표불차물술약글집방문빵돈책옷개돌팀앱웹키값줄칸색점컵폰소닭꽃길벽창잔병밥국죽면꿀귤김회굴])(?:은|는|을|를|이|가|에|에는|로|으로|에서)"
+)
 _NO_CONTENT_LIST: Final = """
 절대 절대로 앞으로 앞으로는 앞으로도 항상 언제나 반드시 매번 꼭 그냥 그리고 그런데 제발 정말 아니 그건 그것 이건 이것
 저는 저희 제가 나는 내가 우리 아 음 건 것 거 게 수 할 한 할게요 되고 되는 되면 된 됨 함 함께 좀 더 다 때 주세요 해 줘
@@ -37,15 +43,16 @@ _NO_CONTENT_LIST: Final = """
 하지 하면 금지 제외 알레르기 알러지 m s re ve ll d a an the to of in on at and or but for with is are be do don t not
 no never must mustn should shouldn please always i me my you your it this that from now every time make sure any so
 can avoid want like use using used 때마다 받아야 해야 필요 있어야 돼서 주실 않게 않도록 않고 않음 없음 한가지 한두가지
-가지 두가지 하나 하나만 지켜 지켜줘 지켜주세요 기억 기억해 으로 로 을 를 이 가 untouched unchanged allowed forbidden
-있 있는 있으니 되 은 는 명 등 든 어떤 모든 하고 하고요 거예요 거에요 겁니다 거야 게요 같은 좋은데 할께요 할게 갈게요
-가죠 하죠 합시다 하자 하겠습니다 가겠습니다 했어요 했습니다 해요 합니다 해줘 정했어요 정할게요 결정했어요 결정합니다
-결정할게요 부탁드려 그럼 그러면 네 예 좋아요 좋습니다 좋아해요 좋겠어요 좋을 선호해요 선호합니다 선호해 선호하는
-편해요 편합니다 편이 편 나아요 낫습니다 낫다 훨씬 제일 가장 기로 하기로 걸로 것으로 쪽 쪽으로 얘는 let lets go going
-take taken pick picked choose chosen chose decide decided decision stick settle drop dropped skip cancel then ok okay
-yes fine option prefer prefers preferred rather than over better more most best love enjoy would tend leave alone them
-they also too we our just because nothing ever only 명심 부탁 부탁해 부탁해요 부탁드려요 부탁드립니다 thing things
-mind note keep remember following here
+가지 두가지 하나 하나만 지켜 지켜줘 지켜주세요 기억 기억해 으로 로 을 를 이 가 그대로 두세요 둬요 두고 둬 둠 놔 남겨
+before until till after unless during except untouched unchanged allowed forbidden 있 있는 있으니 되 은 는 명 등 든
+어떤 모든 하고 하고요 거예요 거에요 겁니다 거야 게요 같은 좋은데 할께요 할게 갈게요 가죠 하죠 합시다 하자 하겠습니다
+가겠습니다 했어요 했습니다 해요 합니다 해줘 정했어요 정할게요 결정했어요 결정합니다 결정할게요 부탁드려 그럼 그러면 네
+예 좋아요 좋습니다 좋아해요 좋겠어요 좋을 선호해요 선호합니다 선호해 선호하는 편해요 편합니다 편이 편 나아요 낫습니다
+낫다 훨씬 제일 가장 기로 하기로 걸로 것으로 쪽 쪽으로 얘는 let lets go going take taken pick picked choose chosen
+chose decide decided decision stick settle drop dropped skip cancel then ok okay yes fine option prefer prefers
+preferred rather than over better more most best love enjoy would tend leave alone them they also too we our just
+because nothing ever only 명심 부탁 부탁해 부탁해요 부탁드려요 부탁드립니다 thing things mind note keep remember
+following here
 """
 _NO_CONTENT: Final = frozenset(_NO_CONTENT_LIST.split())
 
@@ -214,9 +221,8 @@ def _has_clause(asked: Clause, clauses: Sequence[Clause], kind: WordKind, *, is_
 def shared_words(asked: Clause, clause: Clause) -> set[str]:
     """Returns the words of a clause that another one has, in any form; one syllable only where a word begins."""
     found = {word for word in asked.words if word in clause.key}
-    return {
-        word for word in found if len(word) != _ONE_SYLLABLE or re.search(rf"(?<![가-힣]){word.strip()}", clause.text)
-    }
+    begins = {run[0] for run in _HANGUL.findall(clause.text)}
+    return {word for word in found if len(word) != _ONE_SYLLABLE or word.isascii() or word[1] in begins}
 
 
 @lru_cache(maxsize=_KNOWN_INSTRUCTIONS)
@@ -295,4 +301,6 @@ def _key_of_word(word: str) -> str:
 def _stem(word: str) -> str:
     if word in _NO_CONTENT or word[0] in "않못말":
         return ""
-    return strip_particle(_VERB_END.sub("", word))
+    short = _SHORT_NOUN.fullmatch(word)
+    stem = short[1] if short else strip_particle(_VERB_END.sub("", word))
+    return "" if stem in _NO_CONTENT else stem

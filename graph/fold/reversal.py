@@ -1,13 +1,13 @@
-"""Finds the sentences of a summary that allow what the user forbade."""
+"""Finds the sentences of a summary that allow, state or soften what the user forbade or set as a rule."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
-from graph.fold.fact_find import facts_in
-from graph.fold.fact_key import narrow
+from graph.fold.fact_find import Fact, facts_in
+from graph.fold.fact_key import key_of, narrow
 from graph.fold.fact_rule import Clause, asked_clauses, clauses_of, shared_words
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。])\s+|\n|;\s")
@@ -15,12 +15,42 @@ _CLAUSE_END: Final = re.compile(
     r"[,;:]\s(?:(?:so|and|but)\s)?|(?<=[되않지하][고며])\s|(?<=으니|니까|아서|어서)\s"
     r"|\s(?:and|but|so)\s(?=never|don|do not|no\s|only|also)"
 )
+_IN_BRACKETS: Final = re.compile(r"\s?\(([^()\n]{1,80})\)")
 # A sentence with one of these states no exception to what is forbidden.
 _LIMITS: Final = re.compile(r"까지만|에만|만\s|(?<![A-Za-z])(?i:only|until|unless)(?![A-Za-z])")
+# What alone is allowed: "query only the primary", 주 서버만.
+_ALONE: Final = re.compile(
+    r"(?i:\bonly\s(?:in\s|on\s|via\s|by\s|through\s|to\s)?(?:the|our|my|an?)\s(?P<word>[\w-]+(?:\s[\w-]+)?))|(?P<noun>[가-힣]{2,})만(?![가-힣])"
+)
 # 부가세 빼고, 차 말고: leaves something out, and forbids nothing.
 _LEAVES_OUT: Final = re.compile(r"빼고|말고|없이")
+_ADOPTS: Final = re.compile(
+    r"쓰기로|사용(?:함|하기로|한다)|넣기로|추가(?:함|하기로)|도입|포함(?:함|하기로)"
+    r"|(?i:\b(?:uses?|using|adds?|added|adopt\w*|install\w*|includ\w+|overwr\w+|rewr\w+|(?:is|are)\s(?:allowed|fine|ok))\b)"
+)
+_POINTS: Final = re.compile(r"(?i:\b(?:it|them|these|those)\b)|(?<![가-힣])(?:그것|이것|그걸|이걸|그건|이건)")
+_SOFT: Final = re.compile(
+    r"되도록|가급적|웬만하면|웬만해선|가능하면|가능한\s?한|될\s?수\s?있으면|(?:면|것이|게|편이)\s?(?:더\s)?(?:좋|낫|바람직)|권장|지양|자제|원칙적|대체로"
+    r"|피하는\s?(?:게|편|쪽)|선호|급하면|필요하면|필요\s?시|예외|(?:경우|상황)에\s?따라|당분간|일단은|부담스러|꺼[리려림]|싶어\s?하지|일부만?\s"
+    r"|(?i:\b(?:should(?:n['’]t)?|ideally|preferably|(?:if|where|when|as\sfar\sas)\s(?:possible|needed|necessary|urgent)|(?:rather|better)\snot"
+    r"|tr(?:y|ies|ied|ying)\s(?:not\s)?to|usually|generally|normally|mostly|sometimes|might|unless|except|for\snow|reluctan\w+|hesita\w+"
+    r"|prefers?\s(?:not|no|to|that)|discouraged|minimi[sz]\w+|would\slike)\b)"
+)
+_UNTIL: Final = re.compile(
+    r"(?i:\b(?:until|till|before|after)\s(?:the\s)?(?P<when>[\w:.-]+(?:\s[\w:.-]+)?))|(?P<ko>[가-힣0-9]+(?:\s?[0-9가-힣]+)?)\s?(?:까지|전까지|이후)(?=[는만도]?(?![가-힣]))"
+)
+_THEN: Final = re.compile(r"그때|그\s?(?:전|뒤|후|날)|당분간|(?i:\b(?:then|that day|that date|deadline)\b)")
 _ASKS: Final = ("?", "？")
 _LEAST_WORDS: Final = 2
+_DENYING: Final = ("negation", "choice")
+
+
+class _Said(NamedTuple):
+    """A clause that the user asks for, the sentence that says it, and all that he says behind it."""
+
+    asked: Clause
+    fact: Fact
+    later: str
 
 
 def reversed_in(text: str, said: Sequence[str]) -> tuple[str, ...]:
@@ -30,21 +60,62 @@ def reversed_in(text: str, said: Sequence[str]) -> tuple[str, ...]:
     with a word of permission needs half of its words; one that merely states it needs all of them.
     """
     found: dict[str, None] = {}
-    prohibitions = list(_prohibitions(said))
-    clauses = list(_clauses(text)) if prohibitions else []
-    for asked, later in prohibitions:
+    denied = [each for each in _said(said) if each.fact.kind in _DENYING and each.asked.is_negated]
+    clauses = list(_clauses(text)) if denied else []
+    for asked, _, later in denied:
         reversing = [each.text for each in clauses if _reverses(asked, each)]
-        is_held = any(each.is_negated and _is_about(asked, each) for each in clauses)
+        is_held = any(each.is_negated and _is_about(asked, each) and not _is_alone(asked, each) for each in clauses)
         if reversing and not is_held and not any(_lifts(each, asked) for each in _clauses(later)):
             found.update(dict.fromkeys(reversing))
     return tuple(found)
 
 
+def softened_in(text: str, said: Sequence[str]) -> tuple[str, ...]:
+    """Returns the clauses of a text that say a user's rule or prohibition with less force or another limit.
+
+    "Should" for "must", "rather not" for "never", an exception that he didn't make, or "until Friday" dropped. Not if
+    another clause says it as he did, nor what he softened himself.
+    """
+    found: dict[str, None] = {}
+    firm = [each for each in _said(said) if each.fact.kind in ("negation", "rule") and not _SOFT.search(each.fact.text)]
+    sentences = [each for each in _SENTENCE_END.split(narrow(text)) if each.strip()] if firm else []
+    parts = [(index, part) for index, sentence in enumerate(sentences) for part in clauses_of(sentence, _CLAUSE_END)]
+    for asked, fact, later in firm:
+        about = [(index, part) for index, part in parts if _is_about(asked, part)]
+        holding = [(index, part) for index, part in about if part.is_negated or not asked.is_negated]
+        soft = [part.text for _, part in about if _SOFT.search(part.text)]
+        is_lifted = any(_SOFT.search(part.text) and shared_words(asked, part) for part in clauses_of(later))
+        if soft and len(soft) == len(about) and not is_lifted:
+            found.update(dict.fromkeys(soft))
+        elif holding and not soft and (limit := _limit_of(fact.text)):
+            near = " ".join(" ".join(sentences[max(0, index - 1) : index + 2]) for index, _ in holding)
+            if limit not in key_of(near) and not _THEN.search(near):
+                found[holding[0][1].text] = None
+    return tuple(found)
+
+
+def _limit_of(rule: str) -> str:
+    """Returns the key of a date until which a rule holds, "" without one."""
+    match = _UNTIL.search(rule)
+    when = (match["when"] or match["ko"]) if match else ""
+    dates = [fact for fact in facts_in(when) if fact.kind == "date"]
+    return dates[0].key if dates else ""
+
+
 def _reverses(asked: Clause, clause: Clause) -> bool:
+    if _is_alone(asked, clause):
+        return _is_about(asked, clause)
     if clause.is_negated or clause.permits:
         return not clause.is_negated and _is_about(asked, clause)
-    is_stated = len(shared_words(asked, clause)) == len(asked.words) >= _LEAST_WORDS
-    return is_stated and not _LEAVES_OUT.search(asked.text)
+    found, words = len(shared_words(asked, clause)), len(asked.words)
+    least = 1 if _ADOPTS.search(clause.text) else _LEAST_WORDS
+    return found == words >= least and not (_LEAVES_OUT.search(asked.text) or _UNTIL.search(asked.text))
+
+
+def _is_alone(asked: Clause, clause: Clause) -> bool:
+    """Returns True if a clause allows only what is forbidden."""
+    alone = [key_of(match["word"] or match["noun"]) for match in _ALONE.finditer(clause.text)]
+    return any(word in key for key in alone for word in asked.words)
 
 
 def _is_about(asked: Clause, clause: Clause) -> bool:
@@ -56,20 +127,27 @@ def _lifts(clause: Clause, asked: Clause) -> bool:
     return clause.permits and not clause.is_negated and bool(shared_words(asked, clause))
 
 
-def _prohibitions(said: Sequence[str]) -> Iterator[tuple[Clause, str]]:
-    """Yields each clause in which the user forbids something, with all that the user says behind it."""
+def _said(said: Sequence[str]) -> Iterator[_Said]:
     for index, text in enumerate(said):
         for fact in facts_in(text):
-            if fact.kind == "negation":
+            if fact.kind in ("negation", "rule", "choice"):
                 later = "\n".join([text.partition(fact.text)[2], *said[index + 1 :]])
-                yield from ((clause, later) for clause in asked_clauses(fact.text) if clause.is_negated)
+                yield from (_Said(clause, fact, later) for clause in asked_clauses(fact.text))
 
 
 def _clauses(text: str) -> Iterator[Clause]:
-    """Yields the clauses of a text; questions and limits deny, and a negation denies its sentence but what permits."""
+    """Yields the clauses of a text; questions and limits deny, and a negation denies its sentence but what permits.
+
+    One that only points ("overwrite them too") stands with the one before it.
+    """
     for sentence in _SENTENCE_END.split(narrow(text)):
-        is_asked, parts = sentence.rstrip().endswith(_ASKS), clauses_of(sentence, _CLAUSE_END)
-        is_denied = is_asked or bool(_LIMITS.search(sentence)) or any(part.is_negated for part in parts)
-        for part in parts:
+        inner = [part for match in _IN_BRACKETS.finditer(sentence) for part in clauses_of(match[1], _CLAUSE_END)]
+        is_asked, parts = sentence.rstrip().endswith(_ASKS), clauses_of(_IN_BRACKETS.sub("", sentence), _CLAUSE_END)
+        parts = [
+            part._replace(key=before.key + part.key) if before and _POINTS.search(part.text) else part
+            for before, part in zip([None, *parts], parts, strict=False)
+        ]
+        is_denied = is_asked or bool(_LIMITS.search(sentence)) or any(part.is_negated for part in (*parts, *inner))
+        for part in (*parts, *inner):
             is_own = is_asked or part.is_negated or bool(_LIMITS.search(part.text))
             yield part._replace(is_negated=is_own if part.permits else is_denied)

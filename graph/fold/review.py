@@ -23,7 +23,7 @@ from graph.fold.fact_find import Fact, facts_of, is_instruction
 from graph.fold.invented import invented_in
 from graph.fold.listing import rows_of
 from graph.fold.replaced import superseded_in
-from graph.fold.reversal import reversed_in
+from graph.fold.reversal import reversed_in, softened_in
 from graph.fold.shorten import shorten
 from graph.fold.spec import FoldSpec
 from graph.value.record import RecordOutcome
@@ -356,7 +356,7 @@ def invented_facts(text: str, spec: FoldSpec) -> tuple[str, ...]:
     """Returns what a summary says that the summariser read nowhere.
 
     Nothing, of a source of more than 100,000 characters. These are figures, and sentences that permit what the user
-    forbids. Prohibitions of a merge aren't compared: its records hold them in sentences of their own.
+    forbids or soften his rules. Those of a merge aren't compared: its records hold them in sentences of their own.
     """
     calls = (
         f"{call['name']}({call['args']})"
@@ -369,8 +369,9 @@ def invented_facts(text: str, spec: FoldSpec) -> tuple[str, ...]:
         return ()
     said = [line.text for line in (*(spec.ledger or ()), *spec.kept)]
     said += [] if spec.is_merge else own_texts(spec.messages, spec.language)
-    found = (*invented_in(text, [*known, *(fact.text for fact in spec.carried)]), *reversed_in(text, said))
-    return tuple(cut_at_word(each, _MOST_INVENTED_CHARS) for each in found[:_MOST_INVENTED])
+    figures = invented_in(text, [*known, *(fact.text for fact in spec.carried)])
+    found = dict.fromkeys((*figures, *reversed_in(text, said), *softened_in(text, said)))
+    return tuple(cut_at_word(each, _MOST_INVENTED_CHARS) for each in list(found)[:_MOST_INVENTED])
 
 
 def _lack(text: str, draft: SummaryDraft, spec: FoldSpec) -> Lack:

@@ -33,7 +33,7 @@ from graph.fold.fact_find import facts_in, facts_of
 from graph.fold.fact_line import facts_for_line
 from graph.fold.invented import invented_in
 from graph.fold.replaced import superseded_in
-from graph.fold.reversal import reversed_in
+from graph.fold.reversal import reversed_in, softened_in
 from graph.fold.review import SummaryDraft, flaw_of, is_copy, review_drafts
 from graph.fold.spec import FoldSpec
 from graph.fold.title import clean_title
@@ -108,6 +108,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
     "user_words": user_words,
     "invented_in": lambda text: (invented_in("5명", [text]), invented_in(text[:_DRAFT_CHARS], [text])),
     "reversed_in": lambda text: reversed_in(text[:_DRAFT_CHARS], [text]),
+    "softened_in": lambda text: softened_in(text[:_DRAFT_CHARS], [text]),
     "facts_for_line": lambda text: facts_for_line(facts_in(text), [text]),
     "mask_secrets": mask_secrets,
     "compose": lambda text: compose([SystemMessage(""), HumanMessage(text)], ()),

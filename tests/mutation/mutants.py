@@ -244,6 +244,9 @@ _CORE: Final = (
         ("if reversing and not is_held and", "if reversing and"),
         (" and not any(_lifts(each, asked) for each in _clauses(later))", ""),
         ("is_denied = is_asked or", "is_denied ="),
+        ("if soft and len(soft) == len(about) and not is_lifted:", "if soft and not is_lifted:"),
+        ("and not _THEN.search(near)", ""),
+        ("and not _is_alone(asked, each) for", "for"),
     ),
     *_group(
         "core",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from graph.fold.reversal import reversed_in
+from graph.fold.reversal import reversed_in, softened_in
 
 
 @pytest.mark.parametrize(
@@ -41,4 +41,77 @@ def test_a_sentence_that_allows_what_the_user_forbade_is_named(said: str, summar
     ],
 )
 def test_what_keeps_the_prohibition_or_speaks_of_something_else_is_not_named(said: list[str], summary: str) -> None:
+    assert reversed_in(summary, said) == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "summary"),
+    [
+        ("의료자문 동의서에는 절대 서명 안 할 거예요.", "의료자문 동의서에 서명하기로 함"),
+        ("저는 보험사랑 전화로는 절대 얘기 안 할 거예요.", "전화로 보험사와 얘기해도 됨"),
+        ("민서 이름은 모든 서류에서 빼 주세요.", "민서(17살, 동승)의 이름을 서류에 넣기로 함"),
+        ("영어 번역은 안 넣어요.", "영어 번역을 넣음"),
+        ("합의금은 안 받기로 했어요.", "합의금을 받기로 함"),
+        ("Never query the primary inv-rw-1, only the replica.", "query only the primary inv-rw-1, never the replica"),
+        ("No tenacity, that is a new dependency.", "Use tenacity"),
+        ("no f-strings in SQL, ever, only bound parameters", "f-strings in SQL are allowed"),
+        (
+            "The 19 are Marten's physical counts, leave them alone, always",
+            "19 of Marten's physical counts: overwrite them",
+        ),
+        ("Leave the two legacy tests alone.", "The two legacy tests are rewritten"),
+        ("테스트 두 개는 그대로 두세요.", "테스트 두 개를 새로 씀"),
+    ],
+)
+def test_a_reversal_in_other_forms_is_seen(said: str, summary: str) -> None:
+    assert reversed_in(f"(turn 2) {summary}.", [said])
+
+
+SOFTENED = [
+    ("Never deploy on Fridays.", "Should not deploy on Fridays"),
+    ("Never deploy on Fridays.", "Would rather not deploy on Fridays"),
+    ("Never deploy on Fridays.", "No Friday deploys if possible"),
+    ("Never deploy on Fridays.", "Never deploy on Fridays unless urgent"),
+    ("You must not restart the billing worker.", "Try not to restart the billing worker"),
+    ("Always answer in British English.", "Usually answer in British English"),
+    ("Every batch must be approved by Dana first.", "Dana should approve every batch first"),
+    ("Don't restart broker kafka-3 until Friday.", "Don't restart broker kafka-3"),
+    ("Never email customers before 3 March.", "Never email customers"),
+    ("야간버스는 절대 예약하지 마세요.", "야간버스는 되도록 예약하지 않음"),
+    ("야간버스는 절대 예약하지 마세요.", "야간버스 예약은 피하는 게 좋음"),
+    ("보험사와 전화는 절대 하지 마세요.", "보험사와 전화는 자제"),
+    ("답변에 표는 쓰지 마세요.", "답변에 표는 가급적 쓰지 않음"),
+    ("앞으로 항상 존댓말로 답변해 주세요.", "가능하면 존댓말로 답변"),
+    ("서버는 금요일까지 절대 재시작하지 마세요.", "서버는 재시작하지 않음"),
+    ("진료 중에는 절대 서버를 끄지 마세요.", "진료 중 서버를 끄지 않음, 급하면 진료 중에도 서버 끔"),
+]
+
+
+@pytest.mark.parametrize(("said", "summary"), SOFTENED[:-1])
+def test_a_rule_with_less_force_or_another_limit_is_seen(said: str, summary: str) -> None:
+    assert softened_in(f"(turn 2) The plan is made. {summary}.", [said])
+
+
+@pytest.mark.parametrize(
+    ("said", "summary"),
+    [
+        (["Never deploy on Fridays."], "Rule: never deploy on Fridays. Deploys should take ten minutes."),
+        (["Never deploy on Fridays."], "No Friday deploys; usually they ship on Mondays."),
+        (["You should not deploy on Fridays."], "Should not deploy on Fridays."),
+        (["Don't deploy on Fridays.", "Fine, deploy on Fridays if needed."], "Deploy on Fridays only if needed."),
+        (["Don't restart broker kafka-3 until Friday."], "Freeze until Friday: no restart of broker kafka-3."),
+        (
+            ["Don't restart broker kafka-3 until Friday."],
+            "The audit ends Friday. Until then broker kafka-3 isn't restarted.",
+        ),
+        (["Ask me before you send anything."], "Ask before sending anything."),
+        (["야간버스는 절대 예약하지 마세요."], "규칙: 야간버스 예약 금지. 주간버스는 되도록 창가."),
+        (["되도록 표는 쓰지 마세요."], "표는 되도록 쓰지 않음."),
+        (["서버는 금요일까지 절대 재시작하지 마세요."], "금요일까지 서버 재시작 금지."),
+        (["답변은 짧게 해 주세요."], "답변은 짧게. 제안: 표를 쓰는 게 좋음."),
+        (["민서 이름은 모든 서류에서 빼 주세요."], "민서 이름은 모든 서류에서 뺌."),
+    ],
+)
+def test_a_rule_as_the_user_set_it_is_not_softened(said: list[str], summary: str) -> None:
+    assert softened_in(summary, said) == ()
     assert reversed_in(summary, said) == ()
