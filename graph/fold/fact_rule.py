@@ -221,8 +221,8 @@ def _has_clause(asked: Clause, clauses: Sequence[Clause], kind: WordKind, *, is_
 def shared_words(asked: Clause, clause: Clause) -> set[str]:
     """Returns the words of a clause that another one has, in any form; one syllable only where a word begins."""
     found = {word for word in asked.words if word in clause.key}
-    begins = {run[0] for run in _HANGUL.findall(clause.text)}
-    return {word for word in found if len(word) != _ONE_SYLLABLE or word.isascii() or word[1] in begins}
+    short = {word for word in found if len(word) == _ONE_SYLLABLE and not word.isascii()}
+    return found - {word for word in short if word[1] not in {run[0] for run in _HANGUL.findall(clause.text)}}
 
 
 @lru_cache(maxsize=_KNOWN_INSTRUCTIONS)

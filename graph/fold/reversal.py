@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from graph.fold.fact_find import Fact, facts_in
@@ -20,7 +21,7 @@ _IN_BRACKETS: Final = re.compile(r"\s?\(([^()\n]{1,80})\)")
 _LIMITS: Final = re.compile(r"까지만|에만|만\s|(?<![A-Za-z])(?i:only|until|unless)(?![A-Za-z])")
 # What alone is allowed: "query only the primary", 주 서버만.
 _ALONE: Final = re.compile(
-    r"(?i:\bonly\s(?:in\s|on\s|via\s|by\s|through\s|to\s)?(?:the|our|my|an?)\s(?P<word>[\w-]+(?:\s[\w-]+)?))|(?P<noun>[가-힣]{2,})만(?![가-힣])"
+    r"(?i:\bonly\s(?:in\s|on\s|via\s|by\s|through\s|to\s)?(?:the|our|my|an?)\s(?P<word>[\w-]+(?:\s[\w-]+)?))|(?<![가-힣])(?P<noun>[가-힣]{2,12}?)만(?![가-힣])"
 )
 # 부가세 빼고, 차 말고: leaves something out, and forbids nothing.
 _LEAVES_OUT: Final = re.compile(r"빼고|말고|없이")
@@ -37,12 +38,16 @@ _SOFT: Final = re.compile(
     r"|prefers?\s(?:not|no|to|that)|discouraged|minimi[sz]\w+|would\slike)\b)"
 )
 _UNTIL: Final = re.compile(
-    r"(?i:\b(?:until|till|before|after)\s(?:the\s)?(?P<when>[\w:.-]+(?:\s[\w:.-]+)?))|(?P<ko>[가-힣0-9]+(?:\s?[0-9가-힣]+)?)\s?(?:까지|전까지|이후)(?=[는만도]?(?![가-힣]))"
+    r"(?i:\b(?:until|till|before|after)\s(?:the\s)?(?P<when>[\w:.-]{1,20}(?:\s[\w:.-]{1,20})?))"
+    r"|(?<![0-9가-힣])(?P<ko>[0-9가-힣]{1,10}?(?:\s[0-9가-힣]{1,6}?)?)\s?(?:까지|전까지|이후)(?=[는만도]?(?![가-힣]))"
 )
 _THEN: Final = re.compile(r"그때|그\s?(?:전|뒤|후|날)|당분간|(?i:\b(?:then|that day|that date|deadline)\b)")
 _ASKS: Final = ("?", "？")
 _LEAST_WORDS: Final = 2
 _DENYING: Final = ("negation", "choice")
+_BINDING: Final = ("negation", "rule", "choice")
+_MOST_SAID: Final = 100
+_MOST_CLAUSES: Final = 1_000
 
 
 class _Said(NamedTuple):
@@ -79,19 +84,23 @@ def softened_in(text: str, said: Sequence[str]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     firm = [each for each in _said(said) if each.fact.kind in ("negation", "rule") and not _SOFT.search(each.fact.text)]
     sentences = [each for each in _SENTENCE_END.split(narrow(text)) if each.strip()] if firm else []
-    parts = [(index, part) for index, sentence in enumerate(sentences) for part in clauses_of(sentence, _CLAUSE_END)]
+    split = ((index, part) for index, each in enumerate(sentences) for part in clauses_of(each, _CLAUSE_END))
+    parts = list(islice(split, _MOST_CLAUSES))
     for asked, fact, later in firm:
         about = [(index, part) for index, part in parts if _is_about(asked, part)]
         holding = [(index, part) for index, part in about if part.is_negated or not asked.is_negated]
         soft = [part.text for _, part in about if _SOFT.search(part.text)]
-        is_lifted = any(_SOFT.search(part.text) and shared_words(asked, part) for part in clauses_of(later))
-        if soft and len(soft) == len(about) and not is_lifted:
+        if soft and len(soft) == len(about) and not _is_softened(asked, later):
             found.update(dict.fromkeys(soft))
         elif holding and not soft and (limit := _limit_of(fact.text)):
             near = " ".join(" ".join(sentences[max(0, index - 1) : index + 2]) for index, _ in holding)
             if limit not in key_of(near) and not _THEN.search(near):
                 found[holding[0][1].text] = None
     return tuple(found)
+
+
+def _is_softened(asked: Clause, later: str) -> bool:
+    return any(_SOFT.search(part.text) and shared_words(asked, part) for part in clauses_of(later))
 
 
 def _limit_of(rule: str) -> str:
@@ -127,12 +136,13 @@ def _lifts(clause: Clause, asked: Clause) -> bool:
     return clause.permits and not clause.is_negated and bool(shared_words(asked, clause))
 
 
-def _said(said: Sequence[str]) -> Iterator[_Said]:
-    for index, text in enumerate(said):
-        for fact in facts_in(text):
-            if fact.kind in ("negation", "rule", "choice"):
-                later = "\n".join([text.partition(fact.text)[2], *said[index + 1 :]])
-                yield from (_Said(clause, fact, later) for clause in asked_clauses(fact.text))
+def _said(said: Sequence[str]) -> list[_Said]:
+    facts = ((index, fact) for index, text in enumerate(said) for fact in facts_in(text) if fact.kind in _BINDING)
+    found: list[_Said] = []
+    for index, fact in islice(facts, _MOST_SAID):
+        later = "\n".join([said[index].partition(fact.text)[2], *said[index + 1 :]])
+        found += (_Said(clause, fact, later) for clause in asked_clauses(fact.text))
+    return found
 
 
 def _clauses(text: str) -> Iterator[Clause]:
