@@ -20,6 +20,7 @@ from graph.core.turn import telling_calls, text_of
 from graph.fold.extract import cut_at_word
 from graph.fold.fact_compare import HeldFacts, missing_from
 from graph.fold.fact_find import Fact, facts_of, is_instruction
+from graph.fold.fact_line import stands_in_line
 from graph.fold.invented import invented_in
 from graph.fold.listing import rows_of
 from graph.fold.replaced import superseded_in
@@ -49,11 +50,13 @@ class Lack(NamedTuple):
     Attributes:
         is_large: A third of the user's are missing, so that a repair is asked for.
         is_fatal: More than a third are, which no repaired draft may lack.
+        firm: Those of the user that are right or wrong alone: rules, identifiers, addresses, phone numbers.
     """
 
     missing: tuple[str, ...]
     is_large: bool
     is_fatal: bool = False
+    firm: tuple[str, ...] = ()
 
 
 def facts_to_name(
@@ -133,7 +136,8 @@ def lack_of(
     missing = (*gone, *missing_from(named, text))
     names = dict.fromkeys(fact.text for fact in missing)
     share = len(gone) / len(asked) if gone else 0.0
-    return Lack(tuple(names), bool(gone) and share >= _GONE_SHARE, share > _GONE_SHARE)
+    firm = tuple(fact.text for fact in gone if stands_in_line(fact))
+    return Lack(tuple(names), bool(gone) and share >= _GONE_SHARE, share > _GONE_SHARE, firm)
 
 
 def own_texts(messages: Sequence[AnyMessage], language: Language) -> list[str]:
@@ -244,12 +248,14 @@ def is_repetitive(draft: str, said: Iterable[str] = ()) -> bool:
 
 
 SMALL_TARGET_CHARS: Final = 80
-# Below this share of the requested length a draft that lacks named facts has room for them.
+# Below this share of the requested length a draft that lacks firm facts of the user has room for them.
 MIN_SHARE: Final = 0.6
 # Up to this share of the target a draft is taken as it is: a second call costs many times the tokens that it would
 # save, and details.
 # The following folds are asked for less instead (`graph.strategy.interval`).
 MAX_SHARE: Final = 1.6
+# Of a short one up to so many characters more: 60 fewer never pay for the call, and cost a fact.
+_MOST_OVER_CHARS: Final = 150
 # The same for a draft beyond its bound in tokens, of which code would have to drop the rest.
 _MAX_OVER_SHARE: Final = 1.3
 _FIRM_SHARE: Final = 2
@@ -345,8 +351,10 @@ def flaw_of(draft: SummaryDraft, spec: FoldSpec) -> Flaw | None:
         return Flaw(kind, invented=invented if kind == "long" else ())
     lack, chars = _lack(text, draft, spec), visible_chars(text)
     has_room = not spec.is_bound and chars < spec.asked_chars * MIN_SHARE
-    if chars < _least_chars(draft, spec) or (has_room and lack.missing):
+    if chars < _least_chars(draft, spec):
         return Flaw("short", lack.missing, invented)
+    if has_room and lack.firm:
+        return Flaw("short", lack.firm, invented)
     if lack.is_large:
         return Flaw("lacking", lack.missing, invented)
     return Flaw("invented", invented=invented) if invented else None
@@ -414,7 +422,12 @@ def _least_chars(draft: SummaryDraft, spec: FoldSpec) -> float:
 
 
 def _is_long(text: str, spec: FoldSpec) -> bool:
-    return len(text) > spec.full_chars * (MAX_SHARE if is_within(text, spec) else _MAX_OVER_SHARE)
+    return len(text) > (_most_chars(spec) if is_within(text, spec) else spec.full_chars * _MAX_OVER_SHARE)
+
+
+def _most_chars(spec: FoldSpec) -> int:
+    """Returns the length up to which a draft is taken as it is."""
+    return max(int(spec.full_chars * MAX_SHARE), spec.full_chars + _MOST_OVER_CHARS)
 
 
 def review_drafts(drafts: Sequence[SummaryDraft], spec: FoldSpec) -> Review:
@@ -472,9 +485,11 @@ def visible_chars(text: str) -> int:
 def _within_bounds(text: str, spec: FoldSpec) -> str:
     """Returns the text within 160 % of the target and the bound in tokens, shortened if necessary.
 
-    Rules, decisions and the user's facts alone may take up to twice the target.
+    Of a short one it may have 150 characters more. Rules, decisions and the user's facts alone may take up to twice the
+    target.
     """
-    aim_chars, most_chars = int(spec.full_chars * MAX_SHARE), spec.full_chars * _FIRM_SHARE
+    aim_chars = _most_chars(spec)
+    most_chars = max(aim_chars, spec.full_chars * _FIRM_SHARE)
 
     def is_allowed(shorter: str) -> bool:
         return len(shorter) <= most_chars and is_within(shorter, spec)

@@ -164,7 +164,8 @@ def test_each_part_is_told_only_what_it_invented_itself() -> None:
 
 def test_a_long_draft_is_told_what_it_invented_too() -> None:
     flaw = flaw_of(
-        draft_of(WRONG + "".join(f" 순서를 {each} 정함." for each in "가나다라마바사아자차카타파하")), spec_with()
+        draft_of(WRONG + "".join(f" 순서를 {each}, 자리를 {each} 정함." for each in "가나다라마바사아자차카타파하")),
+        spec_with(),
     )
     assert flaw == Flaw("long", invented=("990만 원",))
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.text import estimate_tokens
 from graph.fold import review as adopt
@@ -55,6 +55,30 @@ def test_a_draft_is_to_be_mended_for_few_missing_facts_only_where_it_has_room(
     source = source_of(f"{PHONES}{told(1000)}", 300)
     draft = " ".join(f"010-1234-{number}" for number in range(1001, 1001 + named))
     assert flaw_in(f"{draft} {korean(chars - len(draft))}", source) == kind
+
+
+def test_a_short_draft_is_mended_for_what_the_user_said_firmly_and_nothing_else() -> None:
+    """46 names of pytest's output and of answers were missing; every fact of the user was there."""
+    said: list[AnyMessage] = [
+        HumanMessage(f"1월 24일에 떠나고 예약 번호는 K7QX2M, 예산은 180만 원, 메일은 a@b.kr이에요. {told(900)}"),
+        AIMessage("호텔은 HT-4471, 전화는 02-555-7788입니다."),
+        ToolMessage("pytest-8.3.3, pluggy-1.5.0, build 7f3a9c1", tool_call_id="c"),
+    ]
+    source = spec_of(said, 300)
+    assert flaw_in(f"1월 24일, K7QX2M, a@b.kr. {korean(120)}", source) is None
+    flaw = flaw_of(draft_of(f"1월 24일, 180만 원, a@b.kr. {korean(120)}"), source)
+    assert flaw == Flaw("short", ("K7QX2M",))
+
+
+def test_a_short_target_may_be_passed_by_150_characters() -> None:
+    """A draft of 195 characters for 118 was written again for 2,211 tokens, and lost two values."""
+    source = source_of(told(400), 118)
+    assert (flaw_in(korean(195), source), flaw_in(korean(267), source)) == (None, None)
+    assert review_drafts([korean(267)], source).text == korean(267).strip()
+    assert flaw_in(korean(275), source) == "long"
+    assert len(review_drafts([korean(390)], source).text) <= 268
+    # What is no smaller than its source, or beyond a bound in tokens, has no such room.
+    assert flaw_in(korean(195), source_of(told(190), 118)) == "long"
 
 
 def test_a_draft_still_too_long_loses_sentences() -> None:
