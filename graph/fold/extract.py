@@ -323,6 +323,8 @@ class _Ranking:
         self._rarity = {term: counts.rarity(term) for statement in statements for term in statement.terms}
         self._last = max((statement.position for statement in statements), default=1)
         self._facts = {statement.position: weigh_kinds(statement.text) for statement in statements}
+        # Those of a row are one of many, and known words tell the rows apart.
+        self._identifiers = {each.position: set() if each.head else _identifiers(each.terms) for each in statements}
         # By score on its own, highest first; of equals the earlier one first.
         self.by_score = sorted(statements, key=lambda statement: (-self._score(statement, set()), statement.position))
 
@@ -348,7 +350,13 @@ class _Ranking:
         # fsum gives the same sum in any order: a set has none.
         spread: float = (len(statement.terms) + _SMOOTHING_TERMS) ** _TERMS_EXPONENT
         about = fsum(self._rarity[term] for term in fresh) / spread
-        facts = self._facts[statement.position] * len(fresh) / len(statement.terms)
+        # "The number is B" says as much as "The number is A" before it, whose words are known.
+        is_named = not fresh.isdisjoint(self._identifiers[statement.position])
+        facts = self._facts[statement.position] * (1 if is_named else len(fresh) / len(statement.terms))
         late = 1 + _LATE_WEIGHT * statement.position / self._last
         size: float = (max(_LEAST_CHARS, len(statement.text)) / _TYPICAL_CHARS) ** _CHARS_EXPONENT
         return statement.weight * late * (about + facts) / size
+
+
+def _identifiers(terms: AbstractSet[str]) -> set[str]:
+    return {term for term in terms if any(map(str.isdigit, term)) and any(map(str.isalpha, term))}

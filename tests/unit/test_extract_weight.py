@@ -57,6 +57,37 @@ def test_a_value_that_the_user_replaced_gives_way_to_the_one_in_its_place(change
         assert picked == f"{changed} {other}"
 
 
+@pytest.mark.parametrize(
+    ("sentence", "others"),
+    [
+        (
+            "접수 번호는 {}입니다.",
+            (
+                "문제가 다시 생기면 로그를 모아 두었다가 원인을 하나씩 지워 나가면 됩니다.",
+                "비슷한 일을 한 팀의 경험을 들어 보면 준비 기간이 결과를 좌우합니다.",
+                "위험이 큰 작업은 새벽에 하고 되돌리는 절차를 미리 연습해 두는 것이 낫습니다.",
+            ),
+        ),
+        (
+            "The ticket number is {}.",
+            (
+                "If the problem comes back, collect the logs and rule out the causes one after the other.",
+                "Teams that did something similar say that the preparation was nearly everything.",
+                "Risky steps are best done at night, with the way back rehearsed beforehand.",
+            ),
+        ),
+    ],
+)
+def test_another_identifier_in_the_same_words_weighs_as_much_as_the_first(
+    sentence: str, others: tuple[str, ...]
+) -> None:
+    """Of three answers with a number each, two numbers gave way to sentences with new words and nothing to keep."""
+    identifiers = ["KB-0018301", "WF-0015877", "MC-0012443"]
+    talk = [AIMessage(f"{other} {sentence.format(each)}") for each, other in zip(identifiers, others, strict=True)]
+    picked = extract_summary(talk, 3 * len(sentence.format(identifiers[0])) + len(others[-1]))
+    assert [each for each in identifiers if each in picked] == identifiers
+
+
 def test_a_question_that_nobody_answered_stays_before_small_statements() -> None:
     talk: list[AnyMessage] = [
         HumanMessage("The weather was pleasant."),
