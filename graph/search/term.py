@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, islice, zip_longest
 from typing import Final
@@ -242,6 +242,36 @@ def count_content_of(text: str, query: str) -> tuple[int, int]:
     normal = unicodedata.normalize("NFC", text)
     words = [word for word in _words(query) if not _is_stop_word(word)]
     return sum(_find(normal, _surfaces([*_forms(word), *_parts(word)])) >= 0 for word in words), len(words)
+
+
+def closeness(text: str, words: Sequence[tuple[float, re.Pattern[str]]], within_chars: int) -> float:
+    """Returns the largest sum of the weights of words that stand within so many characters; `words` as `weighed`."""
+    folded = text.lower()
+    places = sorted((found.start(), index) for index, (_, word) in enumerate(words) for found in word.finditer(folded))
+    counts = [0] * len(words)
+    best = together = 0.0
+    first = 0
+    for place, index in places:
+        counts[index] += 1
+        together += words[index][0] if counts[index] == 1 else 0.0
+        while places[first][0] < place - within_chars:
+            left = places[first][1]
+            counts[left] -= 1
+            together -= words[left][0] if counts[left] == 0 else 0.0
+            first += 1
+        best = max(best, together)
+    return best
+
+
+def weighed(words: Iterable[Iterable[str]], weights: Iterable[float]) -> list[tuple[float, re.Pattern[str]]]:
+    """Returns words with their weights, each as a pattern of its beginnings in a text in lower case."""
+    surfaces = (sorted({surface.lower() for surface in _surfaces(phrases)}) for phrases in words)
+    patterns = ("|".join(_bounded(surface) for surface in each) for each in surfaces)
+    return [(weight, re.compile(pattern)) for weight, pattern in zip(weights, patterns, strict=True)]
+
+
+def _bounded(surface: str) -> str:
+    return re.escape(surface) if _UNSPACED.match(surface) else rf"(?<![^\W_]){re.escape(surface)}"
 
 
 def cut_around(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -11,7 +12,16 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from sqlalchemy import ColumnElement, Connection, Select, Subquery, and_, bindparam, func, select
 
-from graph.search.term import broad_words, has_words, index_terms, named_words, searchable_text, strict_words
+from graph.search.term import (
+    broad_words,
+    closeness,
+    has_words,
+    index_terms,
+    named_words,
+    searchable_text,
+    strict_words,
+    weighed,
+)
 from graph.store.database import Database
 from graph.store.postgres import vector_index
 from graph.store.row import IS_LIVE, WITH_TURN, decode_message
@@ -57,6 +67,13 @@ _message = message_table.c
 _NEWEST: Final = select(func.max(_message.position)).where(_message.session_id == bindparam("session_id"))
 # How much a message loses by being longer than the others: b of BM25, small because it is once per phrase here.
 _LENGTH_SHARE: Final = 0.3
+# What one sentence says of the query counts twice as much as the turn's words anywhere, the user's more than answers.
+# Chosen on the public chats of bfcl-memory, alone and with long answers that repeat the session's words.
+_TOGETHER_SHARE: Final = 2.0
+_USERS_SHARE: Final = 1.5
+_SENTENCE_CHARS: Final = 100
+_READ_TURNS: Final = 50
+_READ_CHARS: Final = 50_000
 # Of a word that nearly every message has: joining them all would take longer than the search itself.
 _RANKED_MESSAGES: Final = 500
 # Of a tool's result, which is indexed while nobody else can write; 8 MB would take five seconds.
@@ -115,7 +132,31 @@ class SearchStore:
         for row in found:
             length = row.chars / mean_chars
             ranks[row.turn] += weights[row.position] / (1 - _LENGTH_SHARE + _LENGTH_SHARE * length)
-        return sorted(ranks, key=lambda turn: (-ranks[turn], -turn))[:limit]
+        ranked = sorted(ranks, key=lambda turn: (-ranks[turn], -turn))
+        best = {*ranked[:_READ_TURNS]}
+        turn_at = {row.position: row.turn for row in found if row.turn in best}
+        hits = (len({position for phrase in phrases for position in found_at.get(phrase, ())}) for phrases in words)
+        of_words = [math.log1p((newest - count + 0.5) / (count + 0.5)) for count in hits]
+        together = self._together(session_id, turn_at, weighed(words, of_words))
+        most = max(ranks.values(), default=1.0)
+        first = sorted(best, key=lambda turn: (-(ranks[turn] / most + _TOGETHER_SHARE * together[turn]), -turn))
+        return [*first, *ranked[_READ_TURNS:]][:limit]
+
+    def _together(
+        self, session_id: str, turns: Mapping[int, int], words: Sequence[tuple[float, re.Pattern[str]]]
+    ) -> Mapping[int, float]:
+        """Returns for each turn the share of a query that stands within one sentence of its best message, by weight."""
+        together: dict[int, float] = defaultdict(float)
+        query = _READ.add_columns(_message.position).where(
+            _message.session_id == session_id, _message.position.in_(turns)
+        )
+        whole = sum(weight for weight, _ in words)
+        with self._database.read() as connection, connection.execute(query) as rows:
+            for *text, position in rows:
+                share = closeness(_text_of(*text)[:_READ_CHARS], words, _SENTENCE_CHARS) / whole
+                told = share * _USERS_SHARE if text[0] == "human" else share
+                together[turns[position]] = max(together[turns[position]], told)
+        return together
 
     def unsaid(self, session_id: str, query: str, *, from_turn: int = 1, before_turn: int) -> list[str]:
         """Returns the words of a query, as written there, that no live message of these turns has in any form."""

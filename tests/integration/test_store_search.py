@@ -59,6 +59,49 @@ def test_whole_exchanges_are_found_the_best_first_and_of_equal_ones_the_newest(s
     assert stores.search.turns("another", "예산", before_turn=9, limit=9) == []
 
 
+# What the user said once, and a question about it; the answers are long and have the same words, apart from each other.
+TOLD: dict[str, list[tuple[str, str]]] = {
+    "korean": [
+        ("창고 선반은 모두 18칸이고 칸마다 책 40권을 꽂아요.", "창고 선반은 몇 칸"),
+        ("합창단 연습은 목요일 저녁 7시 20분에 강당에서 해요.", "합창단 연습 시간"),
+        ("도서관 회비는 한 달에 12,000원이고 자동 이체예요.", "도서관 회비 얼마"),
+        ("창고 열쇠는 관리실 서랍 둘째 칸에 둡니다.", "창고 열쇠 어디"),
+        ("합창단 발표회에는 초대권을 35장 찍었어요.", "발표회 초대권 몇 장"),
+        ("도서관 반납 기한은 빌린 날부터 16일이에요.", "도서관 반납 기한"),
+        ("강당 의자는 210개 가운데 9개가 부서졌어요.", "부서진 강당 의자 몇 개"),
+        ("관리실 전화는 031-555-0192로 바뀌었어요.", "관리실 전화 번호"),
+    ],
+    "english": [
+        ("The storage room has 18 shelves with 40 books on each of them.", "How many shelves are in the storage room?"),
+        ("Choir practice is on Thursdays at 7:20 pm in the hall.", "What time is choir practice?"),
+        ("The library charges 12 dollars a month, by direct debit.", "What does the library charge a month?"),
+        (
+            "The key of the storage room lies in the second drawer of the office.",
+            "Where is the key of the storage room?",
+        ),
+        ("We printed 35 invitations for the choir's concert.", "How many invitations for the concert?"),
+        ("Library books are due 16 days after they were borrowed.", "When are library books due?"),
+        ("Of the 210 chairs in the hall, 9 are broken.", "How many chairs in the hall are broken?"),
+        ("The office has a new phone number, 031-555-0192.", "phone number of the office"),
+    ],
+}
+
+
+@pytest.mark.parametrize("language", TOLD)
+def test_what_one_sentence_says_comes_before_answers_that_repeat_its_words(
+    stores: StoreSet, lease: Lease, language: str
+) -> None:
+    told = TOLD[language]
+    words = " ".join(" ".join(pair) for pair in told).translate(str.maketrans("", "", ".,?")).split()
+    filler = {"korean": "그 밖의 이야기를 좀 더 해 보겠습니다", "english": "and then we went on about it for a while"}[
+        language
+    ]
+    repeated = [" ".join(f"{word} {filler}." for word in words[turn::2]) for turn in (0, 1)] * (len(told) // 2)
+    talk(stores, lease, *((sentence, filler) for sentence, _ in told))
+    talk(stores, lease, *((f"{filler} {turn}", answer) for turn, answer in enumerate(repeated, start=1)))
+    assert [turns(stores, query)[0] for _, query in told] == list(range(1, len(told) + 1))
+
+
 def test_tool_results_and_the_last_attempt_are_found_but_for_what_recall_found(stores: StoreSet, lease: Lease) -> None:
     turn = stores.begin(lease, "q", "찾아 줘")
     results = [ToolMessage("부산은 맑음", tool_call_id="a", name="web_search", id="a")]
