@@ -148,7 +148,7 @@ def instruction_key(sentence: str) -> str:
 
 
 def _content_words(plain: str) -> list[str]:
-    options = _options(plain)
+    options = option_words(plain)
     plain = _OPTION.sub(" ", plain) if options else plain
     words = dict.fromkeys(map(_key_of_word, _HANGUL.findall(plain)))
     others = dict.fromkeys(
@@ -157,7 +157,8 @@ def _content_words(plain: str) -> list[str]:
     return options + [word for word in [*words, *others] if word.strip() and word.strip() not in _NO_CONTENT]
 
 
-def _options(plain: str) -> list[str]:
+def option_words(plain: str) -> list[str]:
+    """Returns the options that a text names (2번, B안, option 2), each once, as words of a key."""
     found = (next(filter(None, match.groups())) for match in _OPTION.finditer(plain))
     return [f" §{each.casefold()} " for each in dict.fromkeys(found)]
 
@@ -243,7 +244,10 @@ def _clause(text: str) -> Clause:
     plain = _NO_PROBLEM.sub(" ", text)
     is_negated = bool(_NEGATED.search(plain) or FORBIDS.search(plain))
     permits = bool(_PERMITS.search(text) or (not is_negated and _MAY.search(text)))
-    key, words = key_of(text) + "".join(each[1:] for each in _options(text)), tuple(map(_root, _content_words(text)))
+    key, words = (
+        key_of(text) + "".join(each[1:] for each in option_words(text)),
+        tuple(map(_root, _content_words(text))),
+    )
     return Clause(text.strip(" .-*•"), key, words, is_negated, permits, bool(_DROPS.search(text)))
 
 

@@ -46,7 +46,7 @@ _ASKS: Final = ("?", "？")
 _LEAST_WORDS: Final = 2
 _DENYING: Final = ("negation", "choice")
 _BINDING: Final = ("negation", "rule", "choice")
-_MOST_SAID: Final = 100
+_MOST_SAID: Final = 60
 _MOST_CLAUSES: Final = 1_000
 
 

@@ -27,6 +27,7 @@ from graph.fold.replaced import superseded_in
 from graph.fold.reversal import reversed_in, softened_in
 from graph.fold.shorten import shorten
 from graph.fold.spec import FoldSpec
+from graph.fold.unsaid import unsaid_in
 from graph.value.record import RecordOutcome
 from prompt.system.framing import SPEAKER, VERBATIM_NOTE, Language
 
@@ -364,7 +365,7 @@ def invented_facts(text: str, spec: FoldSpec) -> tuple[str, ...]:
     """Returns what a summary says that the summariser read nowhere.
 
     Nothing, of a source of more than 100,000 characters. These are figures, and sentences that permit what the user
-    forbids or soften his rules. Those of a merge aren't compared: its records hold them in sentences of their own.
+    forbids, soften his rules, or have a decision or a person that is none of his. Of a merge only figures are compared.
     """
     calls = (
         f"{call['name']}({call['args']})"
@@ -376,9 +377,13 @@ def invented_facts(text: str, spec: FoldSpec) -> tuple[str, ...]:
     if spec.source_chars > _MOST_READ_CHARS:
         return ()
     said = [line.text for line in (*(spec.ledger or ()), *spec.kept)]
-    said += [] if spec.is_merge else own_texts(spec.messages, spec.language)
+    own = [] if spec.is_merge else own_texts(spec.messages, spec.language)
     figures = invented_in(text, [*known, *(fact.text for fact in spec.carried)])
-    found = dict.fromkeys((*figures, *reversed_in(text, said), *softened_in(text, said)))
+    told = _TURN_MARK.sub(" ", text)
+    against = [*reversed_in(told, [*said, *own]), *softened_in(told, [*said, *own])]
+    if not spec.is_merge:
+        against += unsaid_in(told, spec.messages, own, known)
+    found = dict.fromkeys((*figures, *against))
     return tuple(cut_at_word(each, _MOST_INVENTED_CHARS) for each in list(found)[:_MOST_INVENTED])
 
 

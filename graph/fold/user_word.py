@@ -36,8 +36,11 @@ _OFFICE: Final = one_of("""
 손녀 막내 첫째 둘째 친구 룸메이트 선배 후배 사수
 """)
 _ROLE: Final = rf"(?:[가-힣]{{0,8}}?(?:{TITLE}|{_OFFICE})(?<!씨))"
-_NAME: Final = rf"(?<![가-힣])(?!{NO_NAME})(?P<name>{SURNAME}[가-힣]{{1,2}})"
-_FULL: Final = rf"(?!{NO_NAME})(?P<name>{SURNAME}[가-힣]{{2}})"
+_FULL: Final = (
+    r"(?!도서관|유치원|기숙사|고객사|공사장|이용자|신입생|외국인|전화기)"
+    rf"(?!{NO_NAME})(?P<name>{SURNAME}[가-힣]{{2}}(?<![실과부팀반층급]))"
+)
+_NAME: Final = rf"(?<![가-힣]){_FULL}"
 # A verb before a title names nobody: 정하니 변호사, 구해서 세무사.
 _NO_ENDING: Final = (
     r"(?<!으니)(?<!하니)(?<!되니)(?<!보니)(?<!해서)(?<!어서)(?<!아서)(?<!워서)(?<!져서)(?<!와서)(?<!면서)(?<!려서)(?<!거나)(?<!다가)"
@@ -74,7 +77,7 @@ _PAIRS: Final = tuple(
             rf"(?<![가-힣])(?P<name>[가-힣]{{2,4}})\s?\((?P<role>[^()\n]{{0,12}}?{_ROLE})(?![가-힣])[^()\n]{{0,30}}\)",
             rf"(?<![가-힣])(?:제|내|우리|저희)\s(?P<role>{_OFFICE})\s(?P<name>[가-힣]{{2,3}}?)(?=이?에요|예요|입니다|\s?\(|이?라고|\s씨)",
             rf"{_NAME}{_NO_ENDING}(?:\s?씨|님)?(?:은|는|이|가)\s(?:[가-힣]{{1,8}}\s){{0,3}}?(?P<role>{_ROLE})님?{_IS}",
-            rf"(?<![가-힣])(?P<role>(?:[가-힣]{{1,6}}\s)?{_ROLE})(?:님)?(?:은|는|이|가|:)\s{_FULL}(?:\s?(?:씨|님|{TITLE}))?(?={_IS}|로\s|[,.)]|$)",
+            rf"(?<![가-힣])(?P<role>(?:[가-힣]{{1,6}}\s)?{_ROLE})(?:님)?(?:은|는|이|가|:)\s{_FULL}(?:\s?(?:씨|님|{TITLE}님?))?(?={_IS}|로\s|[,.)]|$)",
             rf"{_LATIN}(?:,\s(?:who\sis\s)?|\s(?:is|was)\s)(?:now\s)?{_OURS}\s(?P<role>{_WORDS}{_WHO}){_END}",
             rf"{_LATIN}\s\((?:{_OURS}\s)?(?P<role>{_WORDS}{_WHO})(?![A-Za-z])[^()\n]{{0,40}}\)",
             rf"(?:\b(?:[Oo]ur|[Mm]y|[Tt]he|[Tt]heir|[Yy]our|[Hh]is|[Hh]er)\s)(?P<role>{_WORDS}{_WHO})(?:,|\sis|\sis\scalled|\snamed|:)?\s{_LATIN}(?!['’]s\s[a-z]+\s(?:is|are))",

@@ -241,7 +241,10 @@ def wording_of(sentence: str) -> Wording | None:
 
 
 def is_rule(sentence: str) -> bool:
-    """Returns True for a prohibition, rule, preference or choice, in a user's or a summary's wording."""
-    return bool(_TOLD.search(sentence) or _TOLD_TASTE.search(sentence)) or any(
-        each.pattern.search(sentence) for each in _KINDS
-    )
+    """Returns True for a prohibition or a rule, in a user's or a summary's wording."""
+    return any(pattern.search(sentence) for pattern in (FORBIDS, RULES, _TOLD))
+
+
+def is_word(sentence: str) -> bool:
+    """Returns True for a prohibition, rule, preference or choice; answers have their likes of the last two."""
+    return is_rule(sentence) or any(pattern.search(sentence) for pattern in (CHOOSES, PREFERS, _TOLD_TASTE))

@@ -37,6 +37,7 @@ from graph.fold.reversal import reversed_in, softened_in
 from graph.fold.review import SummaryDraft, flaw_of, is_copy, review_drafts
 from graph.fold.spec import FoldSpec
 from graph.fold.title import clean_title
+from graph.fold.unsaid import unsaid_in
 from graph.fold.user_word import user_words
 from graph.layer.rule_clean import clean_rules, count_imports
 from graph.layer.rule_file import parse_front_matter
@@ -109,6 +110,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
     "invented_in": lambda text: (invented_in("5명", [text]), invented_in(text[:_DRAFT_CHARS], [text])),
     "reversed_in": lambda text: reversed_in(text[:_DRAFT_CHARS], [text]),
     "softened_in": lambda text: softened_in(text[:_DRAFT_CHARS], [text]),
+    "unsaid_in": lambda text: unsaid_in(text[:_DRAFT_CHARS], [HumanMessage(text)], [text], [text]),
     "facts_for_line": lambda text: facts_for_line(facts_in(text), [text]),
     "mask_secrets": mask_secrets,
     "compose": lambda text: compose([SystemMessage(""), HumanMessage(text)], ()),

@@ -251,6 +251,16 @@ _CORE: Final = (
     ),
     *_group(
         "core",
+        "graph/fold/unsaid.py",
+        "unit/test_unsaid",
+        ("head not in users and head in known_key", "head not in users"),
+        ("if is_other or (head", "if (head"),
+        ("if _TAKES_UP.search(said) or options:", "if options:"),
+        ("if not is_known or is_swapped:", "if not is_known:"),
+        ("if not is_known or is_swapped:", "if is_swapped:"),
+    ),
+    *_group(
+        "core",
         "graph/fold/replaced.py",
         "unit/test_fact",
         ("_ARROW_BEHIND.match(behind) and not _ARROW_BEFORE.search(before)", "_ARROW_BEHIND.match(behind)"),

@@ -274,3 +274,17 @@ def test_a_draft_that_broke_off_is_to_be_mended_and_else_loses_its_unfinished_se
 )
 def test_a_text_that_broke_off_ends_with_its_last_whole_sentence(text: str, retained: str) -> None:
     assert until_last_sentence(text) == retained
+
+
+def test_what_goes_against_the_users_word_is_named_as_invented() -> None:
+    said = "Never deploy on Fridays. Ben is our backend lead. Let's go with option 2."
+    source = spec_of(
+        [HumanMessage(said), AIMessage("We talk about the way there at length. " * 20)], 300, language="en"
+    )
+    draft = (
+        "(turn 1) Deploys on Fridays should be avoided if possible. Decided: option 1. Marta Lund, the backend lead, "
+        "was asked. The rest of the talk was about the way there, at length, and nothing else came of it all."
+    )
+    flaw = flaw_of(draft_of(draft), source)
+    assert flaw is not None
+    assert [words.partition(" ")[0] for words in flaw.invented] == ["Deploys", "Decided:", "Marta"]
