@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, islice
 from typing import Final, NamedTuple
@@ -86,6 +86,14 @@ def is_replaced(text: str, start: int, end: int) -> bool:
         or (_TO.match(behind) and _MOVED_FROM.search(before))
         or (_BUT.match(behind) and _NOT_BEFORE.search(before))
     )
+
+
+def is_out(fact: Fact, gone: Container[tuple[str, str]]) -> bool:
+    """Returns True for a replaced value, and for a choice of one ("15일로 할게요") that doesn't replace it."""
+    if fact.identity in gone or fact.kind != "choice":
+        return fact.identity in gone
+    spans = fact_spans(fact.text)
+    return any(each.identity in gone and not is_replaced(fact.text, start, end) for start, end, each in spans)
 
 
 def superseded_in(messages: Iterable[AnyMessage]) -> frozenset[tuple[str, str]]:

@@ -23,11 +23,12 @@ from graph.fold.fact_find import Fact, facts_of, is_instruction
 from graph.fold.fact_line import stands_in_line
 from graph.fold.invented import invented_in
 from graph.fold.listing import rows_of
-from graph.fold.replaced import superseded_in
+from graph.fold.replaced import is_out, superseded_in
 from graph.fold.reversal import reversed_in, softened_in
 from graph.fold.shorten import shorten
 from graph.fold.spec import FoldSpec
 from graph.fold.unsaid import unsaid_in
+from graph.fold.wish import stands_for_nothing
 from graph.value.record import RecordOutcome
 from prompt.system.framing import SPEAKER, VERBATIM_NOTE, Language
 
@@ -76,7 +77,8 @@ def facts_to_name(
     sources = [source for message in said if not _is_listing(message) for source in _told(message, script)]
     replaced = superseded_in(sources)
     found = (*facts_of(sources), *facts_of([message for message in said if _is_listing(message)]))
-    facts = (fact for fact in found if fact.identity not in replaced and not (has_ledger and is_instruction(fact)))
+    facts = (fact for fact in found if not (is_out(fact, replaced) or stands_for_nothing(fact)))
+    facts = (fact for fact in facts if not (has_ledger and is_instruction(fact)))
     return _fitting((fact for fact in facts if script == "ko" or not _HANGUL.search(fact.text)), target_chars)
 
 

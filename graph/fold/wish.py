@@ -33,13 +33,20 @@ _MOMENT: Final = re.compile(
 _POINTING_LIST: Final = """
 됨 된다 함 한다 하기 하게 후보 목록 명단 리스트 대상 항목 선택지 내용 부분 거기 여기 그곳 이곳 그날 그때 그쪽 이쪽 그분
 이분 그거 이거 저거 그걸 이걸 저걸 그게 이게 그런 이런 아 네 예 음 저 건 것 걸 게 거 수 할 되고 되겠어 되겠 있어 있어요
-없어 돼서 돼고 해서 제외해 제외하
+없어 돼서 돼고 해서 제외해 제외하 그보다 더는 이상 그이상 그만큼 이름 비슷하니 비슷해서 비슷하 헷갈리 헷갈려 혼동 혼동하
 using stop stopped candidate candidates list option options item items one ones them those these there here they he she
 him her its leave take out please up anymore again just ok okay yes so then has have
 """
 _POINTING: Final = frozenset(_POINTING_LIST.split())
 _POINTED_AT: Final = re.compile(
     r"(?<![가-힣])(?:이|그|저|해당)\s[가-힣A-Za-z]+|(?i:\b(?:this|that|these|those)\s[a-z]+)"
+)
+# 예산에는 넣지 마세요, don't send it to anyone: what isn't to be put or sent, only the sentence before says.
+_NO_OBJECT: Final = re.compile(
+    r"^(?:[가-힣A-Za-z0-9]{1,12}(?:에|에는|에서|에서는|에게|에게는|한테|한테는|께는?|로는)\s){1,3}(?:절대\s|꼭\s)?"
+    r"(?:넣|쓰|적|빼|보내|알리|말하|올리|지우|바꾸|보이|보여\s주|언급하|공유하|포함하|추가하|전달하|공개하)지\s?[마말]"
+    r"|^(?i:(?:please\s|and\s|but\s|so\s|also\s){0,3}(?:never|don['’]t|do\snot|leave)\s(?:[a-z]+\s){0,2}(?:it|them|this|that|these|those)\b)"
+    r"(?:\s[a-z]+){0,4}$"
 )
 # Takes back a wish of an earlier record.
 _LIFTED: Final = re.compile(
@@ -88,8 +95,17 @@ def is_lasting(text: str) -> bool:
     is_firm = bool(_LASTING.search(text))
     if not is_firm and (_MOMENT.search(text) or (values and _DECLINED.search(text))):
         return False
-    rest = text if is_firm else without_spans(text, values)
-    return bool(_content_words(_POINTED_AT.sub(" ", rest)))
+    return not is_pointing(text if is_firm else without_spans(text, values))
+
+
+def is_pointing(text: str) -> bool:
+    """Returns True if a rule or prohibition names nothing without the sentence before it ("그보다 더는 안 돼요")."""
+    return bool(_NO_OBJECT.search(text)) or not _content_words(_POINTED_AT.sub(" ", text))
+
+
+def stands_for_nothing(fact: Fact) -> bool:
+    """Returns True for a rule, prohibition or preference that only points; a choice says at least which option."""
+    return is_instruction(fact) and fact.kind != "choice" and is_pointing(fact.text)
 
 
 def said_in(summary: str) -> list[Clause]:

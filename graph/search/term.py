@@ -244,10 +244,10 @@ def count_content_of(text: str, query: str) -> tuple[int, int]:
     return sum(_find(normal, _surfaces([*_forms(word), *_parts(word)])) >= 0 for word in words), len(words)
 
 
-def closeness(text: str, words: Sequence[tuple[float, re.Pattern[str]]], within_chars: int) -> float:
+def closeness(text: str, words: Sequence[tuple[float, Sequence[str]]], within_chars: int) -> float:
     """Returns the largest sum of the weights of words that stand within so many characters; `words` as `weighed`."""
     folded = text.lower()
-    places = sorted((found.start(), index) for index, (_, word) in enumerate(words) for found in word.finditer(folded))
+    places = sorted({(place, index) for index, (_, word) in enumerate(words) for place in _places(folded, word)})
     counts = [0] * len(words)
     best = together = 0.0
     first = 0
@@ -263,15 +263,20 @@ def closeness(text: str, words: Sequence[tuple[float, re.Pattern[str]]], within_
     return best
 
 
-def weighed(words: Iterable[Iterable[str]], weights: Iterable[float]) -> list[tuple[float, re.Pattern[str]]]:
-    """Returns words with their weights, each as a pattern of its beginnings in a text in lower case."""
+def weighed(words: Iterable[Iterable[str]], weights: Iterable[float]) -> list[tuple[float, Sequence[str]]]:
+    """Returns words with their weights, each as its beginnings in a text in lower case."""
     surfaces = (sorted({surface.lower() for surface in _surfaces(phrases)}) for phrases in words)
-    patterns = ("|".join(_bounded(surface) for surface in each) for each in surfaces)
-    return [(weight, re.compile(pattern)) for weight, pattern in zip(weights, patterns, strict=True)]
+    return list(zip(weights, surfaces, strict=True))
 
 
-def _bounded(surface: str) -> str:
-    return re.escape(surface) if _UNSPACED.match(surface) else rf"(?<![^\W_]){re.escape(surface)}"
+def _places(text: str, surfaces: Iterable[str]) -> Iterator[int]:
+    """Yields where a word begins: at the beginning of one of the text's, unless its script has no spaces."""
+    for surface in filter(None, surfaces):
+        place = text.find(surface)
+        while place >= 0:
+            if place == 0 or _UNSPACED.match(surface) or not text[place - 1].isalnum():
+                yield place
+            place = text.find(surface, place + 1)
 
 
 def cut_around(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -143,7 +142,7 @@ class SearchStore:
         return [*first, *ranked[_READ_TURNS:]][:limit]
 
     def _together(
-        self, session_id: str, turns: Mapping[int, int], words: Sequence[tuple[float, re.Pattern[str]]]
+        self, session_id: str, turns: Mapping[int, int], words: Sequence[tuple[float, Sequence[str]]]
     ) -> Mapping[int, float]:
         """Returns for each turn the share of a query that stands within one sentence of its best message, by weight."""
         together: dict[int, float] = defaultdict(float)

@@ -42,6 +42,27 @@ def test_a_fact_inside_another_is_named_once() -> None:
     assert named([HumanMessage("절대 180만 원은 넘기지 마세요. 예산 180만 원")]) == ["절대 180만 원은 넘기지 마세요"]
 
 
+@pytest.mark.parametrize(
+    ("said", "named_words", "language"),
+    [
+        (
+            "I'm drafting an essay. I prefer Microsoft Word over Google Docs.",
+            "I prefer Microsoft Word over Google Docs",
+            "en",
+        ),
+        ("Fine. Let's go with option 2.", "Let's go with option 2", "en"),
+        ("보고서를 써요. 저는 구글 문서보다 워드를 선호해요.", "저는 구글 문서보다 워드를 선호해요", "ko"),
+        ("2번으로 갈게요.", "2번으로 갈게요", "ko"),
+    ],
+)
+def test_preferences_and_choices_are_named_whole_and_first(said: str, named_words: str, language: Language) -> None:
+    assert named([HumanMessage(said)], language=language)[0] == named_words
+
+
+def test_a_prohibition_that_only_points_is_not_named_alone() -> None:
+    assert named([HumanMessage("예산은 300만 원이에요. 그보다 더는 안 돼요.")]) == ["300만 원"]
+
+
 LETTER = "3월 3일에 보낸 의자 12개는 늦습니다. 절대 이 주소로 답하지 마세요."
 MAIL = "The 12 chairs of 3 March are late. Never answer to this address, says Ann Miller."
 

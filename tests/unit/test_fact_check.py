@@ -79,8 +79,8 @@ def test_the_line_has_firm_facts_of_the_user_that_nothing_replaces(said: list[st
         (["We leave on May 14.", "Not on May 14 but a day later."], ""),
         (["NAME | READY | AGE\npay-7f9c | 1/1 | 31m"], ""),
         (
-            ["The log is /var/log/label_svc now. Never restart it."],
-            "Never restart it, The log is /var/log/label_svc now",
+            ["The log is /var/log/label_svc now. Never restart label_svc."],
+            "Never restart label_svc, The log is /var/log/label_svc now",
         ),
     ],
 )
@@ -182,3 +182,32 @@ def test_a_prohibition_that_was_pasted_is_no_fact_of_the_users() -> None:
     checked = checked_text("(turn 1) The reviewer's note was discussed.", source)
     assert not [fact for fact in (*checked.retained, *checked.missing) if "안 됩니다" in fact]
     assert [fact for fact in checked.missing if fact.startswith("Never restart pay-worker-3")]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "예산은 300만 원이에요. 그보다 더는 안 돼요.",
+        "다과비 40만 원은 제 돈이에요. 예산에는 넣지 마세요.",
+        "최은설, 최은서 씨가 와요. 이름이 비슷하니 헷갈리지 마세요.",
+        "The price list is AB-1234. Don't send it to anyone.",
+    ],
+)
+def test_a_rule_that_only_points_is_neither_counted_nor_in_the_line(said: str) -> None:
+    checked = checked_text("(1턴) 이야기함.", source_of(HumanMessage(said), AIMessage(LONG)))
+    assert not [
+        fact for fact in (*checked.retained, *checked.missing) if "마세요" in fact or "안 돼" in fact or "send" in fact
+    ]
+    assert said.rpartition(". ")[2].rstrip(".") not in checked.text
+
+
+def test_a_preference_and_a_choice_that_are_missing_are_noticed_and_a_replaced_choice_is_not() -> None:
+    said = [
+        "구글 문서보다 워드를 선호해요. 오픈은 2월 15일로 할게요.",
+        "2월 15일 말고 2월 22일로 갈게요. 소송 기준으로요.",
+    ]
+    checked = checked_text("(1턴) 이야기함. " * 20, source_of(*map(HumanMessage, said), AIMessage(LONG)))
+    assert {"구글 문서보다 워드를 선호해요", "2월 15일 말고 2월 22일로 갈게요", "소송 기준으로요"} <= set(
+        checked.missing
+    )
+    assert "오픈은 2월 15일로 할게요" not in checked.missing

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
+from graph.fold.fact_carry import without_marks
 from graph.fold.unsaid import unsaid_in
 
 CLAIM = [
@@ -26,7 +27,7 @@ STOCK = [
 def unsaid(said: list[tuple[str, str]], summary: str) -> tuple[str, ...]:
     messages: list[AnyMessage] = [HumanMessage(text) if who == "user" else AIMessage(text) for who, text in said]
     own = [text for who, text in said if who == "user"]
-    return unsaid_in(summary, messages, own, [text for _, text in said])
+    return unsaid_in(without_marks(summary), messages, own, [text for _, text in said])
 
 
 @pytest.mark.parametrize(
