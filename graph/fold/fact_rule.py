@@ -32,6 +32,7 @@ _HANGUL: Final = re.compile(r"[가-힣]+")
 _VERB_END: Final = re.compile(
     r"(?<=[가-힣]{2})(?:하기로|하지|하게|하고|하면|해서|해야|하는|하기|했고|했음|할|한|함|해|님|지|게|서|면)$"
 )
+_DENIAL: Final = re.compile(r"않|못|말(?:고|아|라|기|자|것|$)")
 # Nouns of one syllable with a particle; others might be a word's half (서면, 지도).
 _SHORT_NOUN: Final = re.compile(
     r"(?!물가|국가|차이|길이)([표불차물술약글집방문빵돈책옷개돌팀앱웹키값줄칸색점컵폰소닭꽃길벽창잔병밥국죽면꿀귤김회굴])(?:은|는|을|를|이|가|에|에는|로|으로|에서)"
@@ -303,7 +304,7 @@ def _key_of_word(word: str) -> str:
 
 
 def _stem(word: str) -> str:
-    if word in _NO_CONTENT or word[0] in "않못말":
+    if word in _NO_CONTENT or _DENIAL.match(word):
         return ""
     short = _SHORT_NOUN.fullmatch(word)
     stem = short[1] if short else strip_particle(_VERB_END.sub("", word))
