@@ -268,7 +268,8 @@ def looked_up(deps: NodeDeps, turn: TurnContext, question: str) -> str:
 
 
 def _past_of(deps: NodeDeps, turn: TurnContext) -> PastTurns:
-    return past_turns(deps, turn.lease.session_id, turn.owner, open_turn=turn.row.number, stop=turn.stop)
+    past = past_turns(deps, turn.lease.session_id, turn.owner, open_turn=turn.row.number, stop=turn.stop)
+    return replace(past, time_zone=turn.time_zone)
 
 
 def past_turns(

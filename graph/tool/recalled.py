@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from graph.core.attached import own_words
+from graph.core.day import day_of, zone_named
 from graph.core.language import split_sentences
 from graph.core.turn import text_of
 from graph.search.term import broad_words, count_words, cut_around, excerpt, searchable_text
+from graph.tool.asked_value import asked_value, is_later_value
 from graph.tool.tool_context import PastTurns
 from prompt.system.framing import Language
 from prompt.tool.words import (
+    RecalledTurn,
     Speaker,
+    recall_before,
     recall_excerpts,
     recall_more,
     recall_unsaid,
@@ -30,6 +34,7 @@ _TOOL_CHARS: Final = 600
 _LEAST_CHARS: Final = 300
 # How many of the turns found are shown whole, and how many by a sentence: the first that leaves the former room enough.
 _SHOWN: Final = ((2, 3), (2, 1), (1, 1), (1, 0))
+_WHOLE: Final = _SHOWN[0][0]
 _LEAST_OF_TURN: Final = 150
 _MOST_OF_LINE: Final = 60
 _MOST_OF_REPLY: Final = 40
@@ -67,7 +72,11 @@ class RecalledTurns:
         self._language = language
         self._limit = limit
         self._measure = measure
+        self._asked = asked_value(query)
+        self._zone = zone_named(past.time_zone)
         self._parts: dict[int, list[Part]] = {}
+        self._days: dict[int, str] = {}
+        self._earlier: Mapping[int, int] = {}
 
     def read(self, shown: Sequence[int], others: Sequence[int]) -> str:
         """Renders the turns in order while they fit; names the remaining ones and the neighbours."""
@@ -85,12 +94,23 @@ class RecalledTurns:
         return self._framed(parts, recall_more(self._neighbours(opened), rest[:FOUND_TURNS], self._language))
 
     def found(self, numbers: Sequence[int], unsaid: Sequence[str]) -> str:
-        """Renders what a search found, best first: two turns whole, further ones by a sentence; names others."""
+        """Renders what a search found, best first: two turns whole, further ones by a sentence; names others.
+
+        Of turns that say values of the same thing the newest is whole, in the place of the best of them.
+        """
+        numbers = self._newest_first(numbers)
         for whole_count, line_count in _SHOWN:
-            whole, by_line = numbers[:whole_count], numbers[whole_count : whole_count + line_count]
-            others = numbers[whole_count + line_count :][:FOUND_TURNS]
+            whole = [number for number in numbers[:whole_count] if number not in self._earlier]
+            by_line = numbers[len(whole) : len(whole) + line_count]
+            others = numbers[len(whole) + line_count :][:FOUND_TURNS]
             named = recall_more(self._neighbours([*whole, *by_line]), others, self._language)
-            notes = (recall_unsaid(unsaid, self._language), recall_excerpts(by_line, self._language), named)
+            told = {number: newest for number, newest in self._earlier.items() if number in by_line}
+            notes = (
+                recall_before(told, self._language),
+                recall_unsaid(unsaid, self._language),
+                recall_excerpts(by_line, self._language),
+                named,
+            )
             lines = {number: [self._line(number)] for number in by_line}
             more = "\n".join(filter(None, notes))
             if (text := self._rendered(whole, lines, more)) or (whole_count, line_count) == _SHOWN[-1]:
@@ -99,6 +119,7 @@ class RecalledTurns:
 
     def alone(self, numbers: Sequence[int]) -> str:
         """Renders the turns whole, as many as fit, without notes; "" if not even the first fits."""
+        numbers = self._newest_first(numbers)
         counts = range(len(numbers), 0, -1)
         return next(filter(None, (self._rendered(numbers[:count], {}, "") for count in counts)), "")
 
@@ -128,31 +149,69 @@ class RecalledTurns:
             room -= over
         return ""
 
+    def _newest_first(self, numbers: Sequence[int]) -> list[int]:
+        """Returns turns with the newest of those on one thing at the place of their best, the older ones behind two."""
+        first = list(numbers[:FOUND_TURNS])
+        self._earlier = self._superseded(first)
+        ranks: dict[int, int] = {}
+        for rank, number in enumerate(first):
+            ranks.setdefault(self._earlier.get(number, number), rank)
+        fresh = sorted(ranks, key=lambda number: ranks[number])
+        older = sorted(self._earlier, reverse=True)
+        return [*fresh[:_WHOLE], *older, *fresh[_WHOLE:], *numbers[FOUND_TURNS:]]
+
+    def _superseded(self, numbers: Sequence[int]) -> dict[int, int]:
+        """Maps turns to the newest of these that gives another value of the same thing in the user's words."""
+        told: dict[int, tuple[str, int]] = {}
+        for number in sorted(numbers):
+            text = "\n".join(text for role, _, text in self._shown(number) if role == "user")
+            said = self._values(text)
+            if sentence := next(reversed([*said]), "") or excerpt(text, self._words, _LINE_CHARS):
+                told[number] = sentence, count_words(text, self._words) if said else 0
+        most = max((count for _, count in told.values()), default=0)
+        least = self._asked.same_words if self._asked else 0
+        newest: dict[int, int] = {}
+        for later, (value, count) in reversed(told.items()):
+            for number, (former, words) in told.items():
+                is_asked = 0 < least <= most == count == words and former != value
+                if number < later and number not in newest and (is_asked or is_later_value(value, former)):
+                    newest[number] = newest.get(later, later)
+        return newest
+
+    def _head(self, number: int) -> RecalledTurn:
+        self._shown(number)
+        return RecalledTurn(number, self._days[number], self._earlier.get(number, 0))
+
     def _framed(self, parts: Sequence[str], more: str) -> str:
         return recalled(parts, more, self._language)
 
     def _size(self, number: int) -> int:
-        return self._measure(recalled_turn(number, self._shown(number)))
+        return self._measure(recalled_turn(self._head(number), self._shown(number)))
 
     def _turn(self, number: int, room: int) -> str:
         shown = self._shown(number)
-        frame = self._measure(recalled_turn(number, [(role, name, "") for role, name, _ in shown]))
+        frame = self._measure(recalled_turn(self._head(number), [(role, name, "") for role, name, _ in shown]))
         lengths = [self._measure(text[:_TOOL_CHARS] if role == "tool" else text) for role, _, text in shown]
         limits = _shared(lengths, room - frame)
         whole = [text for (_, _, text), limit in zip(shown, limits, strict=True) if self._measure(text) <= limit]
         # A question repeats most of the words; what was asked for stands beside the others.
-        words = self._beside(whole) or self._words
+        values = [value for _, _, text in shown for value in self._values(text).values()]
+        words = [*(self._beside(whole) or self._words), *([[values[-1].lower()]] if values else [])]
         parts = [
             (role, name, self._cut(text, limit, words)) for (role, name, text), limit in zip(shown, limits, strict=True)
         ]
-        return recalled_turn(number, parts)
+        return recalled_turn(self._head(number), parts)
 
     def _line(self, number: int) -> str:
-        """Returns the sentence of a turn with most of the words that its question lacks, then most of all words.
+        """Returns the sentence of a turn that has the asked value, or else most of the words that its question lacks.
 
-        Without any of the words it is the question's first.
+        Of several it is the one with most of all words. Without any of the words it is the question's first.
         """
         shown = self._shown(number)
+        if telling := [(role, name, said) for role, name, text in shown if (said := self._outcome(text))]:
+            role, name, said = max(telling, key=lambda part: count_words(part[2], self._words))
+            *_, value = self._values(said).values()
+            return recalled_line(self._head(number), (role, name, self._cut(said, _MOST_OF_LINE, [[value.lower()]])))
         beside = self._beside([text for role, _, text in shown if role == "user"])
         best: Part = ("user", "", "")
         most = -1, -1
@@ -165,7 +224,13 @@ class RecalledTurns:
         size = self._measure(sentence)
         if size > _MOST_OF_LINE:
             sentence = excerpt(sentence, beside if most[0] else self._words, len(sentence) * _MOST_OF_LINE // size)
-        return recalled_line(number, (role, name, self._cut(sentence, _MOST_OF_LINE, self._words)))
+        return recalled_line(self._head(number), (role, name, self._cut(sentence, _MOST_OF_LINE, self._words)))
+
+    def _outcome(self, text: str) -> str:
+        """Returns the sentence that says the asked value with most of the words, and the last one that says one."""
+        said = list(self._values(text))
+        best = max(said, key=lambda sentence: count_words(sentence, self._words), default="")
+        return best if not said or best == said[-1] else f"{best} {said[-1]}"
 
     def _beside(self, texts: Sequence[str]) -> list[list[str]]:
         """Returns the query's words that none of these texts has."""
@@ -185,7 +250,11 @@ class RecalledTurns:
             said = f"{said} {sentence}".lstrip()
             if len(said) >= _REPLY_CHARS:
                 break
-        return [recalled_line(number + 1, ("user", "", self._cut(said, _MOST_OF_REPLY, self._words)))] if said else []
+        return (
+            [recalled_line(self._head(number + 1), ("user", "", self._cut(said, _MOST_OF_REPLY, self._words)))]
+            if said
+            else []
+        )
 
     def _closes_with_question(self, number: int) -> bool:
         answers = [text for role, _, text in self._shown(number) if role == "assistant"]
@@ -207,7 +276,9 @@ class RecalledTurns:
         return self._parts[number]
 
     def _said(self, number: int) -> Iterator[Part]:
-        for entry in self._past.read(number, number):
+        entries = self._past.read(number, number)
+        self._days[number] = day_of(entries[0].created_at, self._zone) if entries else ""
+        for entry in entries:
             message, text = entry.message, searchable_text(entry.message).strip()
             if not text:
                 continue
@@ -215,6 +286,9 @@ class RecalledTurns:
                 yield "tool", message.name or "", text
             elif isinstance(message, (HumanMessage, AIMessage)):
                 yield "user" if isinstance(message, HumanMessage) else "assistant", "", text
+
+    def _values(self, text: str) -> Mapping[str, str]:
+        return self._asked.said_in(text) if self._asked else {}
 
     def _neighbours(self, opened: Sequence[int]) -> list[int]:
         beside = {neighbour for number in opened for neighbour in (number - 1, number + 1)} - set(opened)

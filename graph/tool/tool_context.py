@@ -42,6 +42,7 @@ class PastTurns:
         unsaid: Returns the words of a query that no turn from a first one on has.
         read: Returns the live messages from a first to a last turn.
         first_turn: Returns the first turn after the last reset.
+        time_zone: IANA name of the user's zone, "" for UTC.
     """
 
     open_turn: int
@@ -50,6 +51,7 @@ class PastTurns:
     read: Callable[[int, int], list[ArchivedMessage]]
     first_turn: Callable[[], int] = lambda: 1
     unsaid: Callable[[str, int], list[str]] = lambda *_: []
+    time_zone: str = ""
 
 
 @dataclass(frozen=True)

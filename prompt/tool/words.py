@@ -144,6 +144,10 @@ _EXCERPTS: Final[Mapping[Language, str]] = {
     "ko": "한 문장만 옮긴 턴: {turns}. 번호를 turns에 적으면 전부 읽습니다.",
     "en": "Turns shown by one sentence: {turns}. Put their numbers in turns to read them whole.",
 }
+_BEFORE: Final[Mapping[Language, str]] = {
+    "ko": "이전, {turns}턴: {newest}턴이 같은 것을 나중에 말합니다.",
+    "en": "Before, turn {turns}: turn {newest} says the same thing's later value.",
+}
 _UNSAID: Final[Mapping[Language, str]] = {"ko": "대화에 없는 말: {words}.", "en": "Not said anywhere: {words}."}
 _NO_ZONE: Final[Mapping[Language, str]] = {
     "ko": "{name!r}라는 시간대는 없습니다. IANA 이름을 쓰세요. 예: {examples}.",
@@ -177,6 +181,13 @@ def recall_excerpts(turns: Sequence[int], language: Language) -> str:
     return _EXCERPTS[language].format(turns=", ".join(map(str, turns))) if turns else ""
 
 
+def recall_before(earlier: Mapping[int, int], language: Language) -> str:
+    """Tells of turns by number which later one is on the same."""
+    groups = {newest: [turn for turn in sorted(earlier) if earlier[turn] == newest] for newest in earlier.values()}
+    told = ((", ".join(map(str, turns)), newest) for newest, turns in groups.items())
+    return " ".join(_BEFORE[language].format(turns=turns, newest=newest) for turns, newest in told)
+
+
 def recall_unsaid(unsaid: Sequence[str], language: Language) -> str:
     return _UNSAID[language].format(words=", ".join(unsaid)) if unsaid else ""
 
@@ -198,7 +209,7 @@ Speaker = Literal["user", "tool", "assistant"]
 _TAG: Final = re.compile(r"<(?=/?(?:recalled|turn|user|tool|assistant)\b)", re.IGNORECASE)
 # Of a turn that isn't shown whole, one message stands in the line of the tag.
 _TURN: Final = re.compile(
-    r'^<turn number="(\d+)">(?:$(?:\n((?:(?!</?turn\b).*+\n)*+)</turn>)?|((?:[^<\n]++|<(?!/?turn\b))++)</turn>$)',
+    r'^<turn number="(\d+)"(?: (?:date|before)="[^"<>\n]{0,40}"){0,2}>(?:$(?:\n((?:(?!</?turn\b).*+\n)*+)</turn>)?|((?:[^<\n]++|<(?!/?turn\b))++)</turn>$)',
     re.MULTILINE,
 )
 _SAID: Final = re.compile(
@@ -214,15 +225,29 @@ class RecalledText(NamedTuple):
     text: str
 
 
-def recalled_turn(number: int, parts: Iterable[tuple[Speaker, str, str]]) -> str:
+class RecalledTurn(NamedTuple):
+    """The head of a turn in a result: the day when it was said, and the later turn on the same, 0 for none."""
+
+    number: int
+    day: str = ""
+    before: int = 0
+
+    @property
+    def tag(self) -> str:
+        day = f' date="{self.day}"' if self.day else ""
+        before = f' before="{self.before}"' if self.before else ""
+        return f'<turn number="{self.number}"{day}{before}>'
+
+
+def recalled_turn(turn: RecalledTurn, parts: Iterable[tuple[Speaker, str, str]]) -> str:
     """Renders a turn's messages, each with speaker, tool name and text; a text can't close its tag or open another."""
-    return "\n".join([f'<turn number="{number}">', *(_recalled_text(*part) for part in parts), "</turn>"])
+    return "\n".join([turn.tag, *(_recalled_text(*part) for part in parts), "</turn>"])
 
 
-def recalled_line(number: int, part: tuple[Speaker, str, str]) -> str:
+def recalled_line(turn: RecalledTurn, part: tuple[Speaker, str, str]) -> str:
     """Renders one message of a turn, or a part of it, in one line."""
     speaker, tool, text = part
-    return f'<turn number="{number}">{_recalled_text(speaker, tool, " ".join(text.split()))}</turn>'
+    return f"{turn.tag}{_recalled_text(speaker, tool, ' '.join(text.split()))}</turn>"
 
 
 def _recalled_text(speaker: Speaker, tool: str, text: str) -> str:

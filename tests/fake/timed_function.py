@@ -45,7 +45,17 @@ from graph.model.summariser import inside_tags
 from graph.offline.chat_model import compose
 from graph.project.secret import mask_secrets
 from graph.recognise.client_chain import canonical
-from graph.search.term import broad_words, cut_around, excerpt, has_content_of, index_terms, named_words, strict_words
+from graph.search.term import (
+    broad_words,
+    closeness,
+    cut_around,
+    excerpt,
+    has_content_of,
+    index_terms,
+    named_words,
+    strict_words,
+    weighed,
+)
 from graph.value.record import Record
 from prompt.summary.quote import escape
 from prompt.system.framing import quote_rules
@@ -96,6 +106,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
     "broad_words": broad_words,
     "has_content_of": lambda text: has_content_of("가나 예산", text),
     "excerpt": lambda text: excerpt(text, _WORDS, 200),
+    "closeness": lambda text: closeness(text, weighed(_WORDS, (1.0,) * len(_WORDS)), 100),
     "cut_around": lambda text: cut_around(text, _WORDS, 1_000),
     "extract_summary": lambda text: extract_summary([HumanMessage(text)], 1_000),
     "inside_tags": inside_tags,

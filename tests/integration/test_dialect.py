@@ -62,7 +62,7 @@ def test_folded_turns_are_looked_up_for_a_model_without_tools(open_chat: OpenCha
     chat.say("호텔 예약 번호가 뭐였죠?")
     asked = content_of(server.bodies("chat")[-1]["messages"][-1])
     assert "예약 번호는 K7QX2M이고" in asked.partition("호텔 예약 번호가 뭐였죠?")[0]
-    assert '<turn number="2">' in asked
+    assert '<turn number="2" date="' in asked
     step = chat.turns[-1].steps[0]
     assert (step.name, step.turns, step.status) == ("recall", (2,), "done")
     inputs = chat.service.inputs.of_turn(chat.session_id, chat.turns[-1].number)

@@ -70,7 +70,7 @@ def test_a_turn_is_found_by_what_it_means(open_chat: OpenChat, server: FakeOpenA
     found = recall(chat, server, "얼마였죠", "예산")
     assert recalled_numbers(found)[0] == 1
     assert "대화에 없는 말: 예산." in found
-    assert '<turn number="3">' in recall(chat, server, "거기가 어디였죠", "숙소 호텔")
+    assert '<turn number="3" ' in recall(chat, server, "거기가 어디였죠", "숙소 호텔")
     wait_for_vectors(chat)
     # Each message is embedded once, and a look-up's result not at all.
     inputs = Counter(said for body, _ in server.embeddings for said in body["input"])

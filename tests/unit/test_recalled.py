@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -230,3 +231,88 @@ def test_what_does_not_fit_before_a_question_is_left_out() -> None:
     assert look_up(past_of(KOREAN, [1]), "1번 안건의 예산", {1}, "ko", max_tokens=200) == ""
     assert 0 < estimate_tokens(look_up(past_of(KOREAN, [1, 2]), "안건의 예산", {1, 2}, "ko", max_tokens=600)) <= 600
     assert recalled_numbers(look_up(past_of(KOREAN, [1, 2]), "안건의 예산", {1, 2}, "ko", max_tokens=5_000)) == (1, 2)
+
+
+# A query, what was said of it turn by turn, and the turns: whole, and by a line.
+UPDATES: list[tuple[Language, str, list[str], list[int], list[int]]] = [
+    (
+        "ko",
+        "사진 몇 점",
+        [
+            "전시할 사진은 모두 48점이에요.",
+            "도록에는 사진을 안 실어요.",
+            "겹치는 사진 9점을 빼서 39점이 남았어요.",
+            "사진 두 점을 더 찾았어요. 그래서 41점이에요.",
+        ],
+        [4, 2],
+        [3, 1],
+    ),
+    (
+        "en",
+        "how many photos",
+        [
+            "We hang 48 photos in all.",
+            "No photos in the catalogue.",
+            "Nine photos are double, which leaves 39 photos.",
+            "I found two more photos. So now there are 41 photos.",
+        ],
+        [4, 2],
+        [3, 1],
+    ),
+    ("ko", "회의 시각", ["회의는 3시예요.", "회의를 4시로 옮겼어요."], [2], [1]),
+    ("en", "budget", ["The budget is $900.", "We raised the budget to $1,200."], [2], [1]),
+    ("ko", "예산", ["숙소 예산은 50만 원이에요.", "식비 예산은 30만 원이에요."], [1, 2], []),
+    ("en", "budget", ["The budget for food is $900.", "The budget for rooms is $1,200."], [1, 2], []),
+]
+
+
+@pytest.mark.parametrize(("language", "query", "said", "whole", "lines"), UPDATES)
+def test_of_turns_on_one_thing_the_newest_is_whole_and_the_older_ones_are_what_was_before(
+    language: Language, query: str, said: list[str], whole: list[int], lines: list[int]
+) -> None:
+    exchanges = [(text, "적어 두었습니다." if language == "ko" else "I noted it.") for text in said]
+    result = search(past_of(exchanges, range(1, len(said) + 1)), query, language)
+    order = [int(line.split('"')[1]) for line in result.splitlines() if line.startswith("<turn")]
+    assert (order, whole_turns(result)) == ([*whole, *lines], whole)
+    assert [f'<turn number="{number}" date="2026-11-27" before="{whole[0]}">' in result for number in lines] == [
+        True
+    ] * len(lines)
+    assert (words.recall_before(dict.fromkeys(lines, whole[0]), language) in result) or not lines
+
+
+@pytest.mark.parametrize(
+    ("language", "query", "answer", "shown"),
+    [
+        (
+            "ko",
+            "패널 몇 장",
+            "패널은 튼튼하고 패널 걸이는 따로예요. 겹치는 것을 뺐어요. 그래서 패널이 17장이에요. 좋지요.",
+            "그래서 패널이 17장이에요.",
+        ),
+        (
+            "en",
+            "number of panels",
+            "Panels and their hooks are sold apart, panels are heavy. In the end it is 17 panels. Fine.",
+            "In the end it is 17 panels.",
+        ),
+        (
+            "en",
+            "when is the opening",
+            "The opening is well prepared. Doors at 7 pm on March 8.",
+            "Doors at 7 pm on March 8.",
+        ),
+    ],
+)
+def test_an_excerpt_is_the_sentence_with_the_asked_value(
+    language: Language, query: str, answer: str, shown: str
+) -> None:
+    exchanges = [("다른 이야기", "네."), ("또 다른 이야기", "네."), ("계속하죠", answer)]
+    result = search(past_of(exchanges, [1, 2, 3]), query, language)
+    assert [text.text for text in recalled_texts(result) if text.turn == 3] == [shown]
+
+
+def test_each_turn_has_the_day_when_it_was_said_in_the_users_zone() -> None:
+    past = replace(past_of([("예산은 120만 원이에요.", "네.")] * 3, [1]), time_zone="America/New_York")
+    assert '<turn number="1" date="2026-11-26">' in search(past, "예산")
+    assert '<turn number="2" date="2026-11-26">' in str(build_recall(past, "ko").invoke({"turns": "2-3"}))
+    assert recalled_numbers(str(build_recall(past, "ko").invoke({"turns": "2-3"}))) == (2, 3)
