@@ -39,9 +39,13 @@ def draw(now: PageState) -> None:
 
 def strike(asked: Mapping[str, str]) -> Callable[[], None]:
     """Strikes a line out, or restores it, on a press of its button."""
-    folds, is_struck = service_provider.current().folds, asked["wanted"] == "true"
+    is_struck = asked["wanted"] == "true"
+
+    def change() -> None:
+        service_provider.current().folds.strike(asked["session"], asked["line"], is_struck=is_struck)
+
     st.session_state[_KEY] = True  # its label changes, with which the box would close
-    page_state.attempt(lambda: folds.strike(asked["session"], asked["line"], is_struck=is_struck))
+    page_state.attempt(change)
     return partial(redraw.ask, [redraw.PANEL])
 
 

@@ -61,8 +61,17 @@ def test_a_session_is_read_as_the_service_has_it(chat: Chat, http: httpx2.Client
     assert figures["next_fold"]["turns"] == [4, 5, 6]
     (call,) = read_json(http.get(f"{own}/input/4"))["calls"]
     assert call["is_verified"]
-    assert [block["kind"] for block in call["blocks"]] == ["system", "record", "message", "tools"]
-    assert call["blocks"][2]["text"] == question(4)
+    kinds = ["system", "record", "ledger", "ledger", "ledger", "message", "tools"]
+    assert [block["kind"] for block in call["blocks"]] == kinds
+    assert call["blocks"][5]["text"] == question(4)
+    ledger = read_json(http.get(f"{own}/ledger"))
+    assert [(line["turn"], line["kind"], line["state"]) for line in ledger["lines"]] == [
+        (turn, "choice", "sent") for turn in (1, 2, 3)
+    ]
+    line = f"{own}/ledger/{ledger['lines'][0]['id']}"
+    for is_struck, state in ((True, "struck"), (False, "sent")):
+        assert read_json(http.patch(line, json={"struck": is_struck}))["lines"][0]["state"] == state
+    assert code(http.patch(f"{own}/ledger/9-none", json={"struck": True}))[0] == 404
     page = read_json(http.get(f"{own}/turns", params={"last": 2, "before": 4}))
     assert ([turn["number"] for turn in page["turns"]], page["earlier_count"]) == ([2, 3], 1)
     assert [turn["is_last"] for turn in page["turns"]] == [False, False]

@@ -7,6 +7,7 @@ import pytest
 from graph.core.text import estimate_tokens
 from graph.value.event import Folded, TurnFinished
 from graph.value.view import TurnOptions
+from prompt.system.framing import LEDGER_HEADING
 from tests.fake.body import faults, roles, shape, system_prompt, tokens_of
 from tests.fake.chat import Chat, names, question, text_in, text_of
 from tests.fake.openai_reply import Body
@@ -41,7 +42,7 @@ def test_ten_turns_send_what_the_seeds_table_says(chat: Chat, server: FakeOpenAI
         sent = bodies[earlier]["messages"]
         assert bodies[earlier + 1]["messages"][: len(sent)] == sent
         assert bodies[earlier + 1]["tools"] == bodies[earlier]["tools"]
-    assert system_prompt(bodies[6]).startswith(system_prompt(bodies[3]))
+    assert system_prompt(bodies[6]).startswith(system_prompt(bodies[3]).partition(f"\n\n{LEDGER_HEADING['ko']}")[0])
     check_chart(chat, bodies)
 
 

@@ -8,6 +8,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from graph.value.error import BusyError, InputError
 from graph.value.event import TurnFinished
+from prompt.system.framing import LEDGER_HEADING
 from tests.fake.body import content_of, faults, roles
 from tests.fake.chat import Chat, names, question
 from tests.fake.compacting import COMPACTING, ask_until_compacted, true_tokens, with_true_usage
@@ -91,7 +92,9 @@ def test_the_seeds_checklist(chat_with: OpenChat, server: FakeOpenAI) -> None:
     assert roles(server.bodies("chat")[-1]) == ["system", "user", "assistant", "user", "assistant", "user"]
     _, first, *rest = sent_texts(server)
     note = f"(위는 1-{record.turns[-1]}턴에 대해 당신이 쓴 요약입니다. 아래가 사용자의 메시지입니다.)"
-    assert first == f"{HEADING}\n\n{record.summary}\n\n{note}\n\n---\n\n{question(number - 2)}"
+    lines = dict.fromkeys(f"- ({line.turn}턴) {line.text}" for line in record.ledger)
+    kept = "\n".join(["", "", LEDGER_HEADING["ko"], *lines])
+    assert first == f"{HEADING}\n\n{record.summary}{kept}\n\n{note}\n\n---\n\n{question(number - 2)}"
     answers = [turn.answer_text for turn in chat.turns[number - 3 : number - 1]]
     assert rest == [answers[0], question(number - 1), answers[1], question(number)]
 

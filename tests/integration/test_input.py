@@ -138,8 +138,10 @@ def test_planted_instructions_stay_quoted_material_and_no_address_is_opened(chat
     assert source.count("</source>") == 1
     listed, _, size = source.partition("</source>")[2].partition("\n</facts>\n")
     assert size.startswith("한국어로, ")
-    assert listed.splitlines()[2] == "<facts>"
-    assert not any(word in listed for word in ("ignore", "rules", "비밀", "열어라", "</"))
+    kept, _, facts = listed.partition("</kept>\n")
+    assert kept.startswith("\n<kept>\n- (1턴) ")
+    assert facts.splitlines()[1] == "<facts>"
+    assert not any(word in kept + facts for word in ("ignore", "rules", "비밀", "열어라", "</"))
     folded = server.bodies("chat")[-1]["messages"]
     assert [message["role"] for message in folded] == ["system", "user"]
 

@@ -277,6 +277,7 @@ def test_a_fold_leaves_the_prompt_and_the_records_before_it(chat: Chat) -> None:
         ("system", ()),
         ("record", (1, 2, 3)),
         ("record", (4, 5, 6)),
+        *[("ledger", (turn,)) for turn in range(1, 7)],
         *[("message", (7,))] * 2,
         ("message", (8,)),
         ("tools", ()),
