@@ -351,7 +351,7 @@ class SummaryAnswer(BaseModel):
 
     `outcome` is "picked" if sentences of the source stand for drafts that couldn't be taken, and "inflated" if it
     stands word for word. Tokens are those that the provider reported if `is_usage`, else estimates; over all drafts.
-    Facts are those that the user said. `needed_rate` is what the rate was raised to for a source full of facts, or 0;
+    Facts are those that the user said. `needed_rate` is the share asked for where it isn't the rate, or 0;
     `invented_facts` are numbers, dates, amounts and identifiers of the summary that the source lacks.
     """
 

@@ -178,7 +178,7 @@ def _details(words: Words, record: Record) -> Iterator[str]:
     if record.context_messages:
         yield _chars(words, record)
     if record.kind == "interval" and not record.edited and record.original_chars:
-        yield (labels.dense_rates if record.needed_rate else labels.rates).format(
+        yield (labels.dense_rates if record.needed_rate > record.compression_rate else labels.rates).format(
             target=format_rate(record.compression_rate),
             needed=format_rate(record.needed_rate),
             achieved=format_rate(record.summary_chars / record.original_chars),

@@ -98,17 +98,43 @@ NOTE_SHARE, _KOREAN_NOTE_SHARE = 1.75, 1.6
 _KNOWN_BLOCKS: Final = 128
 
 
-def needed_chars(messages: Sequence[AnyMessage], language: Language) -> int:
+# What tools list, and what the user pasted, is in a summary by what was asked about it.
+_RESULT_SHARE: Final = 0.1
+_PASTED_SHARE: Final = 0.15
+
+
+def substance_chars(messages: Sequence[AnyMessage], language: Language) -> int:
+    """Counts the characters of a source that a summary is to tell of: of tool results a tenth, of pasted text 15 %."""
+    results = sum(len(text_of(message)) for message in messages if isinstance(message, ToolMessage))
+    spoken = _spoken(messages)
+    pasted_chars = _pasted_chars(spoken, language)
+    whole_chars = sum(len(text) for _, text in spoken)
+    return int(whole_chars - (1 - _PASTED_SHARE) * pasted_chars + _RESULT_SHARE * results)
+
+
+def facts_chars(messages: Sequence[AnyMessage], language: Language) -> int:
     """Estimates the length of a summary that has room for the facts of what was said, with some words around each.
 
     Facts of the answers alone count half. Pasted text, code, tables and tool results don't count.
     """
+    return _facts_chars(_spoken(messages), language)
+
+
+def _spoken(messages: Sequence[AnyMessage]) -> tuple[tuple[bool, str], ...]:
     spoken = (message for message in messages if not isinstance(message, SystemMessage | ToolMessage))
-    return _needed_chars(tuple((isinstance(each, HumanMessage), text_of(each)) for each in spoken), language)
+    return tuple((isinstance(each, HumanMessage), text_of(each)) for each in spoken)
 
 
-@lru_cache(maxsize=_KNOWN_BLOCKS)  # each turn asks again for every block that is due
-def _needed_chars(spoken: Sequence[tuple[bool, str]], language: Language) -> int:
+# Each turn asks again for every block that is due.
+@lru_cache(maxsize=_KNOWN_BLOCKS)
+def _pasted_chars(spoken: Sequence[tuple[bool, str]], language: Language) -> int:
+    users = [text for is_user, text in spoken if is_user]
+    script = script_of(map(HumanMessage, users), language)
+    return sum(max(0, len(text) - len(_prose(text, script))) for text in users)
+
+
+@lru_cache(maxsize=_KNOWN_BLOCKS)
+def _facts_chars(spoken: Sequence[tuple[bool, str]], language: Language) -> int:
     script = script_of([HumanMessage(text) for is_user, text in spoken if is_user], language)
     prose = [(HumanMessage if is_user else AIMessage)(_prose(text, script)) for is_user, text in spoken]
     users = [message for message in prose if isinstance(message, HumanMessage)]
@@ -419,7 +445,7 @@ def _scripts_of(spec: FoldSpec) -> frozenset[str]:
 
 
 def _is_small(spec: FoldSpec) -> bool:
-    return spec.target_chars < SMALL_TARGET_CHARS and not spec.is_bound
+    return spec.full_chars < SMALL_TARGET_CHARS and not spec.is_bound
 
 
 def _least_chars(draft: SummaryDraft, spec: FoldSpec) -> float:

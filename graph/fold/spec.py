@@ -75,6 +75,15 @@ def target_chars(original_chars: int, compression_rate: float) -> int:
     return int(original_chars * compression_rate)
 
 
+# Enough for a character of what is asked for at most.
+_RATE_DIGITS: Final = 5
+
+
+def needed_chars(original_chars: int, needed_rate: float) -> int:
+    """Returns what a fold was asked for by its `needed_rate`; 0 where that was its target."""
+    return round(original_chars * needed_rate)
+
+
 PromptStyle = Literal["plain", "merge", "rolling", "structured"]
 
 # A call reads some 500 tokens of rules in addition to its source.
@@ -113,10 +122,10 @@ class FoldSpec:
         kept: The lines of the user's word that the replaced records keep.
         ledger: The lines that hold from all other records; None if no ledger is kept beside the summary.
         ledger_tokens: The room for the ledger.
-        less_chars: How much less than the target is asked for, as earlier folds took more than theirs; below 0 for
-            more. Not hashed: a
-            prepared fold stays good if one before it is adopted, edited or undone meanwhile; the next one makes up.
-        needed_rate: The rate that the target was raised to, so that the block's facts have room; 0 if it wasn't.
+        less_chars: How much less is asked for, as earlier folds took more than was asked; below 0 for more. Not hashed:
+            a prepared fold stays good if one before it is adopted, edited or undone meanwhile; the next one makes up.
+        needed_rate: Share of the source that is asked for where it isn't `rate`: more so that facts have room, less
+            where tool results and pasted text count less; 0 where the target is asked for.
     """
 
     kind: RecordKind
@@ -160,12 +169,13 @@ class FoldSpec:
 
     @property
     def full_chars(self) -> int:
-        """The target within the prompts' limit: what a draft is measured by."""
-        return max(1, min(self.target_chars, MAX_TARGET_CHARS))
+        """What a draft is measured by: the target, or what the source needs of it, within the prompts' limit."""
+        wanted_chars = needed_chars(self.source_chars, self.needed_rate) or self.target_chars
+        return max(1, min(wanted_chars, MAX_TARGET_CHARS))
 
     @property
     def asked_chars(self) -> int:
-        """Length requested by the prompt: less than that by what earlier folds took too much."""
+        """Length requested by the prompt: less than that by what earlier folds took too much of theirs."""
         return max(1, self.full_chars - self.less_chars)
 
     @property
@@ -183,12 +193,11 @@ class FoldSpec:
         """True if the source is so short that no call can pay off; it is quoted instead."""
         return self.kind == "interval" and self.source_chars < VERBATIM_CHARS
 
-    def with_room_for(self, needed_chars: int) -> FoldSpec:
-        """Returns the fold with a target that has room for its facts: `needed_chars`, at most half of the source."""
-        needed_rate = min(MAX_RATE, round(needed_chars / max(1, self.source_chars), 2))
-        if needed_rate <= self.rate:
+    def asking_for(self, chars: int) -> FoldSpec:
+        """Returns the fold with so many characters asked for; its target stays what the rate says."""
+        if chars == self.target_chars:
             return self
-        return replace(self, target_chars=target_chars(self.source_chars, needed_rate), needed_rate=needed_rate)
+        return replace(self, needed_rate=round(chars / max(1, self.source_chars), _RATE_DIGITS))
 
     def bounded(self, max_tokens: int, *, most_chars: int | None = None) -> FoldSpec:
         """Returns the fold with an upper bound in tokens (estimated) and a matching target, at most `most_chars`."""

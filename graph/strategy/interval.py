@@ -12,20 +12,31 @@ from typing import Final
 from graph.core.model_input import History, Messages, ModelInput, SystemPart, assemble
 from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import text_of
-from graph.fold.review import needed_chars
-from graph.fold.spec import BLOCK_TURNS, VERBATIM_CHARS, FoldSpec, due_blocks, fold_of, next_block
+from graph.fold.review import facts_chars, substance_chars
+from graph.fold.spec import (
+    BLOCK_TURNS,
+    MAX_RATE,
+    VERBATIM_CHARS,
+    FoldSpec,
+    due_blocks,
+    fold_of,
+    needed_chars,
+    next_block,
+    target_chars,
+)
 from graph.strategy.base import Limits
 from graph.strategy.merge import due_merge, merge_for_room, raw_stretches
 from graph.value.record import ArchivedMessage, Record
 from graph.value.view import NextFold
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
 
-# A block is asked for so much more or less of its target as earlier folds took less or more of theirs: at least so much
-# that with drafts of 160 % of it the summaries take 1.1 times their targets. One whose target was raised for its facts
-# would lose them with much less.
+# A block is asked for so much more or less as earlier folds took less or more than was asked: at least so much that
+# with drafts of 160 % of it the summaries take 1.1 times as much. One that is asked for more for its facts would lose
+# them with much less.
 _ASKED_SHARES: Final = (2 / 3, 1.2)
 _LEAST_NEEDED_SHARE: Final = 0.9
-
+# Nobody says a turn in fewer characters.
+_TURN_CHARS: Final = 60
 
 # Two blocks.
 _OWN_TURNS: Final = 2 * BLOCK_TURNS
@@ -57,10 +68,7 @@ class IntervalStrategy:
             turns_left = max(turns_left, _OWN_TURNS - own_turns)
         entries = [entry for entry in raw if entry.turn <= block.last_turn]
         chars = sum(entry.chars for entry in entries)
-        summary_chars = chars
-        if chars >= VERBATIM_CHARS:
-            spec = sized(fold_of((), entries, kind="interval", rate=snapshot.rate, language=snapshot.language))
-            summary_chars = min(spec.target_chars, MAX_TARGET_CHARS)
+        summary_chars = min(target_chars(chars, snapshot.rate), MAX_TARGET_CHARS) if chars >= VERBATIM_CHARS else chars
         return NextFold(
             turns=tuple(range(block.first_turn, block.last_turn + 1)),
             turns_left=max(0, turns_left),
@@ -132,24 +140,37 @@ def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
 
 def _within(over_chars: int, spec: FoldSpec) -> int:
     least, most = _ASKED_SHARES
-    least = _LEAST_NEEDED_SHARE if spec.needed_rate else least
-    return max(-floor(spec.asked_chars * (most - 1)), min(over_chars, floor(spec.asked_chars * (1 - least))))
+    least = _LEAST_NEEDED_SHARE if spec.full_chars > _substance_target(spec) else least
+    most_less = min(floor(spec.full_chars * (1 - least)), spec.full_chars - _TURN_CHARS * len(spec.turns))
+    return max(-floor(spec.full_chars * (most - 1)), min(over_chars, most_less))
 
 
 def sized(spec: FoldSpec) -> FoldSpec:
-    """Returns a block with a target that has room for its facts."""
-    if spec.stands_verbatim or spec.target_chars >= MAX_TARGET_CHARS:
+    """Returns a block that is asked for what its substance needs, with room for its facts and 60 characters a turn."""
+    if spec.stands_verbatim:
         return spec
-    return spec.with_room_for(needed_chars(spec.messages, spec.language))
+    chars = _substance_target(spec)
+    if chars < MAX_TARGET_CHARS:
+        room_chars = min(facts_chars(spec.messages, spec.language), target_chars(spec.source_chars, MAX_RATE))
+        chars = max(chars, room_chars, _TURN_CHARS * len(spec.turns))
+    return spec.asking_for(chars)
+
+
+def _substance_target(spec: FoldSpec) -> int:
+    return target_chars(substance_chars(spec.messages, spec.language), spec.rate)
 
 
 def excess_chars(active: Sequence[Record]) -> int:
-    """Returns by how many characters the summaries of blocks are longer than their targets in all; below 0 if shorter.
+    """Returns by how many characters the summaries of blocks are longer than was asked in all; below 0 if shorter.
 
     What the user edited doesn't count, nor do blocks that stand verbatim or are merged.
     """
     folds = [record for record in active if record.kind == "interval" and not record.edited]
-    return sum(record.summary_chars - min(record.target_chars, MAX_TARGET_CHARS) for record in folds)
+    return sum(record.summary_chars - min(_asked_chars(record), MAX_TARGET_CHARS) for record in folds)
+
+
+def _asked_chars(record: Record) -> int:
+    return needed_chars(record.original_chars, record.needed_rate) or record.target_chars
 
 
 def _parts(snapshot: SessionSnapshot) -> Iterator[tuple[list[ArchivedMessage], Record | None]]:

@@ -79,7 +79,8 @@ class Record:
         context_messages: Number of messages in the context before a compaction; a summary counts as one.
         kept_facts: Facts of the source in the summary, weightiest first; () without a comparison.
         wish: The user's instruction beside the length, "" for none.
-        needed_rate: The rate that the target was raised to because the block is full of facts; 0 if it wasn't.
+        needed_rate: Share of the source that was asked for where it isn't the rate: more as it is full of facts, less
+            as much of it is results of tools or pasted; 0 if the target was asked for.
         invented_facts: Numbers, dates, amounts and identifiers of the summary that nothing before it has.
         ledger: The user's rules, preferences, choices and people in the covered turns, word for word.
     """

@@ -144,9 +144,8 @@ _CORE: Final = (
         "core",
         "graph/fold/spec.py",
         "unit/test_schedule unit/test_strategy_interval unit/test_strategy_rolling unit/test_merge unit/test_review",
-        ("min(self.target_chars, MAX_TARGET_CHARS)", "self.target_chars"),
-        ("if needed_rate <= self.rate:", "if False:"),
-        ("min(MAX_RATE, round(needed_chars", "min(1.0, round(needed_chars"),
+        ("min(wanted_chars, MAX_TARGET_CHARS)", "wanted_chars"),
+        ("return round(original_chars * needed_rate)", "return round(original_chars * max(0.3, needed_rate))"),
         ("VERBATIM_CHARS = 300", "VERBATIM_CHARS = 200"),
         ('self.kind == "interval" and self.source_chars', "self.source_chars"),
         ("to_position=new[-1].position if new", "to_position=new[0].position if new"),
@@ -472,6 +471,13 @@ _REVIEW: Final = (
 _STRATEGY: Final = (
     *_group(
         "strategy",
+        "graph/fold/review.py",
+        "unit/test_strategy_interval",
+        ("_RESULT_SHARE: Final = 0.1", "_RESULT_SHARE: Final = 1.0"),
+        ("_PASTED_SHARE: Final = 0.15", "_PASTED_SHARE: Final = 1.0"),
+    ),
+    *_group(
+        "strategy",
         "graph/strategy/interval.py",
         "unit/test_strategy_interval",
         (
@@ -485,10 +491,11 @@ _STRATEGY: Final = (
         ("_ASKED_SHARES: Final = (2 / 3, 1.2)", "_ASKED_SHARES: Final = (2 / 3, 1.0)"),
         ("_LEAST_NEEDED_SHARE: Final = 0.9", "_LEAST_NEEDED_SHARE: Final = 0.7"),
         ("over_chars -= less_chars", "over_chars -= 0"),
-        (
-            "record.summary_chars - min(record.target_chars, MAX_TARGET_CHARS)",
-            "record.summary_chars - record.target_chars",
-        ),
+        ("- min(_asked_chars(record), MAX_TARGET_CHARS)", "- _asked_chars(record)"),
+        ("needed_chars(record.original_chars, record.needed_rate) or", ""),
+        (", spec.full_chars - _TURN_CHARS * len(spec.turns))", ", spec.full_chars)"),
+        ("chars = max(chars, room_chars, _TURN_CHARS * len(spec.turns))", "chars = max(chars, room_chars)"),
+        ("target_chars(spec.source_chars, MAX_RATE))", "spec.source_chars)"),
         ("is_due=turns_left <= 0", "is_due=turns_left < 0"),
         ("_OWN_TURNS: Final = 2 * BLOCK_TURNS", "_OWN_TURNS: Final = BLOCK_TURNS"),
         ("<= block.turns[-1] and excess_tokens <= 0 and", "<= block.turns[-1] and"),
