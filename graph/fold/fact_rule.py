@@ -30,7 +30,7 @@ _NEGATED: Final = re.compile(
 )
 _HANGUL: Final = re.compile(r"[가-힣]+")
 _VERB_END: Final = re.compile(
-    r"(?<=[가-힣]{2})(?:하기로|하지|하게|하고|하면|해서|해야|하는|하기|했고|했음|할|한|함|해|님|지|게|서|면)$"
+    r"(?<=[가-힣]{2})(?:할게요|할래요|하겠[가-힣]{2,3}|했어요|했습니다|하기로|하지|하게|하고|하면|해서|해야|하는|하기|했고|했음|할|한|함|해|님|지|게|서|면)$|(?<=[가-힣])기로$"
 )
 _DENIAL: Final = re.compile(r"않|못|말(?:고|아|라|기|자|것|$)")
 # Nouns of one syllable with a particle; others might be a word's half (서면, 지도).
@@ -203,6 +203,7 @@ def _is_rest(clause: Clause) -> bool:
 def _has_clause(asked: Clause, clauses: Sequence[Clause], kind: WordKind, *, is_denied: bool) -> bool:
     is_negated = is_denied or (asked.is_negated and kind in ("negation", "choice"))
     must_limit = kind == "negation" and _is_rest(asked)
+    least = len(asked.words) + (kind == "choice")  # half of "the hotel is the Nikko" names no hotel
     for index, clause in enumerate(clauses):
         is_off = clause.is_negated or (asked.drops and clause.drops)
         if (is_negated or (asked.drops and kind == "choice")) and (clause.permits or not is_off):
@@ -210,12 +211,10 @@ def _has_clause(asked: Clause, clauses: Sequence[Clause], kind: WordKind, *, is_
         if (kind == "preference" and not _WEIGHS.search(clause.text)) or (must_limit and not _ONLY.search(clause.text)):
             continue
         own = shared_words(asked, clause)
-        if 2 * len(own) >= len(asked.words):
+        if 2 * len(own) >= least:
             return True
         beside = (*clauses[max(0, index - 1) : index], *clauses[index + 1 : index + 2])
-        if own and 2 * len(own.union(*(shared_words(asked, each) for each in beside if not each.permits))) >= len(
-            asked.words
-        ):
+        if own and 2 * len(own.union(*(shared_words(asked, each) for each in beside if not each.permits))) >= least:
             return True
     return False
 

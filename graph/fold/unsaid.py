@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
 from graph.core.turn import text_of
 from graph.fold.fact_key import key_of, narrow
@@ -28,6 +28,7 @@ _OTHERS: Final = re.compile(
     r"|\bthe\s(?!user\b)[a-z]+\s(?:has\s|had\s)?(?:decided|chose|agreed|accepted|approved|picked))"
 )
 _HEADLESS_LIST: Final = """
+다시 먼저 나중 계속 우선 일단 함께 같이 그렇게 이렇게
 진행 시작 사용 작성 추가 변경 수정 확인 준비 제출 보내 선택 적용 유지 예약 결정 확정 정함 사용자 하기 쓰기
 넣기 두기 가기 바꾸기 user decided decision chose agreed accepted consented opted settled approved picked
 selected went going goes was were has had use using make start keep change add set write do both
@@ -37,6 +38,7 @@ _TAKES_UP: Final = re.compile(
     r"^\s{0,4}(?:네|예|넵|응|좋아요|좋습니다|그래요|그럼|그렇게|오케이|(?i:ok(?:ay)?|yes|yep|sure|fine|good|great|agreed|perfect|go\sahead|sounds\sgood|do\s(?:it|that)|please\sdo))(?![가-힣A-Za-z])"
     r"|그렇게\s?(?:해|하|진행|부탁)|말씀(?:하신)?\s?대로|제안(?:하신|대로)|(?i:\b(?:as\syou\s(?:say|suggest\w*|propos\w*)|your\s(?:suggestion|proposal))\b)"
 )
+_NO_THING: Final = re.compile(r"[가-힣]\s기\s$")
 _ASKS: Final = ("?", "？")
 _HANGUL: Final = re.compile("[가-힣]")
 
@@ -58,19 +60,23 @@ def _decisions(text: str, messages: Sequence[AnyMessage], own: Sequence[str], kn
     """Yields decisions whose thing others said and the user didn't, or that take another option than he did."""
     if not _DECIDED.search(text):
         return
-    said = [clause for each in own for clause in _stated(each)]
+    earlier = [text_of(message) for message in messages if isinstance(message, SystemMessage)]
+    said = [clause for each in (*earlier, *own) for clause in _stated(each)]
     taken = "".join(map(key_of, _taken_up(messages, own)))
     users = "".join(clause.key for clause in said) + taken
-    chosen = {option for each in own for option in option_words(each)}
+    chosen = {option for each in (*earlier, *own) for option in option_words(each)}
     known_key = key_of(known)
+    answers = "".join(key_of(text_of(message)) for message in messages if isinstance(message, AIMessage))
     for clause in _stated(text):
         if not _DECIDED.search(clause.text) or _OTHERS.search(clause.text) or clause.is_negated:
             continue
         options = set(option_words(clause.text))
-        things = [word for word in clause.words if not word.startswith(" §") and f"{word.rstrip()} " not in _HEADLESS]
+        # 알리기로 is no thing, and what the assistant said itself isn't the user's.
+        things = [word for word in clause.words if not (word.startswith(" §") or _NO_THING.search(word))]
+        things = [word for word in things if f"{word.rstrip()} " not in _HEADLESS]
         head = things[-1] if _HANGUL.search(clause.text) and things else next(iter(things), "")
         is_other = bool(chosen and options) and options.isdisjoint(chosen)
-        if is_other or (head and head not in users and head in known_key):
+        if is_other or (head and head not in users and head in known_key and clause.key not in answers):
             yield clause.text
 
 

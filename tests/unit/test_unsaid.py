@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
 from graph.fold.fact_carry import without_marks
 from graph.fold.unsaid import unsaid_in
@@ -25,7 +25,8 @@ STOCK = [
 
 
 def unsaid(said: list[tuple[str, str]], summary: str) -> tuple[str, ...]:
-    messages: list[AnyMessage] = [HumanMessage(text) if who == "user" else AIMessage(text) for who, text in said]
+    kinds = {"user": HumanMessage, "assistant": AIMessage, "summary": SystemMessage}
+    messages: list[AnyMessage] = [kinds[who](text) for who, text in said]
     own = [text for who, text in said if who == "user"]
     return unsaid_in(without_marks(summary), messages, own, [text for _, text in said])
 
@@ -73,6 +74,8 @@ def test_a_decision_or_a_person_that_is_none_of_the_users_is_seen(said: list[tup
             "캐시를 쓰기로 함.",
         ),
         ([("user", "가격 올리는 건 접죠."), ("assistant", "네.")], "인상 보류 결정."),
+        ([("summary", "(1턴) 캐시를 쓰기로 함, 1번."), ("user", "다음은요?")], "(1턴) 1번, 캐시를 쓰기로 함."),
+        ([("user", "왜 늦죠?"), ("assistant", "확인해 다시 알리기로 했습니다.")], "확인해 다시 알리기로 함."),
         ([("user", "보험사가 20:80으로 결정했대요.")], "보험사가 과실을 20:80으로 결정."),
     ],
 )
