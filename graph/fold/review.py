@@ -138,8 +138,13 @@ def _facts_chars(spoken: Sequence[tuple[bool, str]], language: Language) -> int:
     script = script_of([HumanMessage(text) for is_user, text in spoken if is_user], language)
     prose = [(HumanMessage if is_user else AIMessage)(_prose(text, script)) for is_user, text in spoken]
     users = [message for message in prose if isinstance(message, HumanMessage)]
-    chars = sum(len(fact.text) for said in (prose, users) for fact in facts_of(said) if not fact.says_little)
+    chars = sum(len(fact.text) for said in (prose, users) for fact in facts_of(said) if _needs_room(fact))
     return int((_KOREAN_NOTE_SHARE if script == "ko" else NOTE_SHARE) * chars / 2)
+
+
+def _needs_room(fact: Fact) -> bool:
+    """Whether a note has room for a fact: not for what the ledger keeps, nor a number that says little alone."""
+    return not (fact.says_little or is_instruction(fact))
 
 
 def _prose(text: str, script: str) -> str:
