@@ -80,7 +80,7 @@ _MAY: Final = re.compile(
 _NO_PROBLEM: Final = re.compile(r"(?:상관|문제)\s?없|(?i:\bno\sproblem\b)")
 _PAUSE: Final = re.compile(r"[,;:]\s+")
 _CLAUSE: Final = re.compile(
-    r"[,;:]\s+|\s[—–]\s|(?<=[가-힣]고)\s|(?<=지만|는데|니까|으니|아서|어서)\s|\s(?=(?:and|but|so|because)\s)",
+    r"[,;:]\s+|\s[—–]\s|(?<=[가-힣]고)\s|(?<=지만|는데|인데|은데|니까|으니|아서|어서)\s|\s(?=(?:and|but|so|because)\s)",
     re.IGNORECASE,
 )
 _ASKING: Final = (FORBIDS, RULES, PREFERS, CHOOSES, _ONLY)

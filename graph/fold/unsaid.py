@@ -38,7 +38,6 @@ _TAKES_UP: Final = re.compile(
     r"^\s{0,4}(?:네|예|넵|응|좋아요|좋습니다|그래요|그럼|그렇게|오케이|(?i:ok(?:ay)?|yes|yep|sure|fine|good|great|agreed|perfect|go\sahead|sounds\sgood|do\s(?:it|that)|please\sdo))(?![가-힣A-Za-z])"
     r"|그렇게\s?(?:해|하|진행|부탁)|말씀(?:하신)?\s?대로|제안(?:하신|대로)|(?i:\b(?:as\syou\s(?:say|suggest\w*|propos\w*)|your\s(?:suggestion|proposal))\b)"
 )
-_NO_THING: Final = re.compile(r"[가-힣]\s기\s$")
 _ASKS: Final = ("?", "？")
 _HANGUL: Final = re.compile("[가-힣]")
 
@@ -72,7 +71,8 @@ def _decisions(text: str, messages: Sequence[AnyMessage], own: Sequence[str], kn
             continue
         options = set(option_words(clause.text))
         # 알리기로 is no thing, and what the assistant said itself isn't the user's.
-        things = [word for word in clause.words if not (word.startswith(" §") or _NO_THING.search(word))]
+        verbs = {word for word in clause.words if f"{word.replace(' ', '')}기로" in clause.text}
+        things = [word for word in clause.words if not (word.startswith(" §") or word in verbs)]
         things = [word for word in things if f"{word.rstrip()} " not in _HEADLESS]
         head = things[-1] if _HANGUL.search(clause.text) and things else next(iter(things), "")
         is_other = bool(chosen and options) and options.isdisjoint(chosen)
