@@ -62,7 +62,7 @@ _NO_CONTENT: Final = frozenset(_NO_CONTENT_LIST.split())
 _OPTION: Final = re.compile(
     r"(?<![0-9A-Za-z])(?P<number>[0-9]{1,2})번(?:안|(?!째|\s?(?:출구|게이트|승강장|버스|홈|방|국도|척추)))"
     r"|(?i:(?<![A-Za-z])(?:option|plan|variant|choice)\s|옵션\s?)(?P<named>[0-9A-Za-z]{1,2})(?![0-9A-Za-z])"
-    r"|(?<![A-Za-z0-9_./-])(?P<letter>[B-HX-Z]|A(?!\s[a-z]))안?(?![A-Za-z0-9_./'’-])"
+    r"|(?<![A-Za-z0-9_./-])(?P<letter>[B-HX-Z]|A(?!\s[a-z]))(?:[안사형팀](?:으?로|[은는이가을를])?)?(?![A-Za-z0-9_./'’-])"
 )
 _ONLY: Final = re.compile(r"(?:[가-힣]만|밖에)(?![가-힣])|(?i:\bonly\b|\bjust\b)")
 # What allows the forbidden after all.
