@@ -16,7 +16,7 @@ from graph.fold.fact_compare import missing_from
 from graph.fold.fact_find import Fact, fact_as_written, facts_of, is_instruction
 from graph.fold.fact_line import facts_for_line, facts_line
 from graph.fold.replaced import is_out, superseded_in
-from graph.fold.review import Review, is_within, own_texts, pasted_instructions
+from graph.fold.review import Review, is_within, own_texts, pasted_facts
 from graph.fold.shorten import shorten
 from graph.fold.spec import FoldSpec
 from graph.fold.wish import stands_for_nothing
@@ -87,7 +87,7 @@ def _weightiest(spec: FoldSpec) -> Sequence[Fact]:
     """
     sources = list(_fact_sources(spec))
     replaced = superseded_in(sources)
-    known = {fact.identity for fact in spec.carried} | pasted_instructions(spec.messages, spec.language)
+    known = {fact.identity for fact in spec.carried} | pasted_facts(spec.messages, spec.language)
     fresh = [fact for fact in facts_of(sources) if fact.identity not in known]
     told = (fact for fact in (*spec.carried, *fresh) if not (is_out(fact, replaced) or stands_for_nothing(fact)))
     counted = (fact for fact in told if fact.is_of_user and fact.is_countable)

@@ -15,6 +15,7 @@ from typing import Final, Literal, NamedTuple
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph.core.language import is_written_in, own_lines, user_language, user_scripts
+from graph.core.pasted import without_pasted
 from graph.core.text import estimate_tokens
 from graph.core.turn import telling_calls, text_of
 from graph.fold.extract import cut_at_word
@@ -151,12 +152,17 @@ def _prose(text: str, script: str) -> str:
     return "\n".join(line for line in own_lines(text, script).split("\n") if not line.lstrip().startswith("|"))
 
 
-def pasted_instructions(messages: Sequence[AnyMessage], language: Language) -> frozenset[tuple[str, str]]:
-    """Returns the identities of apparent rules and prohibitions that occur in the user's pasted text only."""
+def pasted_facts(messages: Sequence[AnyMessage], language: Language) -> frozenset[tuple[str, str]]:
+    """Returns the identities of facts that occur in what the user pasted only: all of a letter's or a document's.
+
+    Of code, quotes and files these are apparent rules and prohibitions; their values are what he talks about.
+    """
     script = script_of(messages, language)
     users = [message for message in messages if isinstance(message, HumanMessage)]
     own = {fact.identity for fact in facts_of([_own(message, script) for message in users])}
-    return frozenset(fact.identity for fact in facts_of(users) if is_instruction(fact) and fact.identity not in own)
+    told = {fact.identity for fact in facts_of([HumanMessage(without_pasted(text_of(message))) for message in users])}
+    facts = (fact for fact in facts_of(users) if fact.identity not in own)
+    return frozenset(fact.identity for fact in facts if is_instruction(fact) or fact.identity not in told)
 
 
 def lack_of(

@@ -213,7 +213,7 @@ _CORE: Final = (
         "graph/fold/fact_check.py",
         "unit/test_fact_check",
         ("min(int(spec.asked_chars * share),", "max(int(spec.asked_chars * share),"),
-        (" | pasted_instructions(spec.messages, spec.language)", ""),
+        (" | pasted_facts(spec.messages, spec.language)", ""),
         ("if not (is_out(fact, replaced) or stands_for_nothing(fact))", "if not stands_for_nothing(fact)"),
         ("(is_out(fact, replaced) or stands_for_nothing(fact))", "is_out(fact, replaced)"),
         ("if fact.is_of_user and fact.is_countable", "if fact.is_countable"),

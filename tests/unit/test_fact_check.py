@@ -211,3 +211,9 @@ def test_a_preference_and_a_choice_that_are_missing_are_noticed_and_a_replaced_c
         checked.missing
     )
     assert "오픈은 2월 15일로 할게요" not in checked.missing
+
+
+def test_figures_of_a_pasted_letter_are_not_the_users() -> None:
+    letter = "보험사 메일이에요:\n---\n고객님, 20:80으로 3,000만 원을 제안합니다.\n---\n예산은 200만 원이에요."
+    checked = checked_text("(1턴) 이야기함.", source_of(HumanMessage(letter), AIMessage(LONG)))
+    assert (*checked.retained, *checked.missing) == ("200만 원",)
