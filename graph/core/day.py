@@ -61,6 +61,7 @@ _RELATIVE: Final = re.compile(
     rf"|(?P<en_in>in\s)?(?P<en_count>[0-9]{{1,3}}|{_either(_EN_COUNTS)})\s(?P<en_unit>day|week)s?(?P<en_way>\sago|\sfrom\snow)?)\b)"
 )
 _WEEK: Final = 7
+_RANGE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:/[0-9]{4}-[0-9]{2}-[0-9]{2})?")
 
 
 def zone_named(name: str) -> tzinfo:
@@ -79,6 +80,11 @@ def range_of(days: Sequence[str]) -> str:
     """Returns the days as a record stores them: 2026-11-25, or the first and the last, 2026-11-25/2026-11-27."""
     known = sorted(filter(None, days))
     return "/".join(dict.fromkeys((known[0], known[-1]))) if known else ""
+
+
+def is_range(days: str) -> bool:
+    """Returns False for what `range_of` can't have written: an import may have anything there."""
+    return _RANGE.fullmatch(days) is not None
 
 
 def written(days: str, language: Language | None = None) -> str:
@@ -139,7 +145,7 @@ def _english_span(found: Mapping[str, str]) -> Sequence[int]:
 def _counted(words: str) -> int:
     if words in _KO_COUNTS:
         return _KO_COUNTS[words]
-    return int(re.sub(r"[^0-9]", "", words)) * (_WEEK if "주" in words else 1)
+    return int("".join(filter(str.isdigit, words))) * (_WEEK if "주" in words else 1)
 
 
 def _nearest(ahead: int) -> Sequence[int]:

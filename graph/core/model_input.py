@@ -182,7 +182,7 @@ def line_of(entry: Placed, language: Language, *, has_label: bool = True) -> str
         return render_line(entry, language)
     if not has_label:
         return unlabelled(entry["summary"])
-    return labelled(label_of(entry["turns"], language), entry["summary"])
+    return labelled(label_of(entry["turns"], language, entry.get("days", "")), entry["summary"])
 
 
 def schema_id(schema: str) -> str:

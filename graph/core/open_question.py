@@ -76,7 +76,7 @@ def without_answered(history: Sequence[HistoryEntry], language: Language) -> lis
 
 
 def _without_question(entry: HistoryEntry, language: Language) -> HistoryEntry:
-    summary, tokens = _measured(label_of(entry["turns"], language), entry["summary"])
+    summary, tokens = _measured(label_of(entry["turns"], language, entry.get("days", "")), entry["summary"])
     return entry if summary == entry["summary"] else {**entry, "summary": summary, "summary_tokens": tokens}
 
 

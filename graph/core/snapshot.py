@@ -31,6 +31,7 @@ class SessionSnapshot:
         undone: The first and last positions of merges that the user undid: merged again only for want of room.
         set_aside: Records, in no order, that were active after an undone compaction and cover raw messages only: each
             may be activated again once everything before it is folded.
+        time_zone: IANA name of the user's zone, "" for UTC.
         imported: Those of the raw turns that a program sent with their answers.
     """
 
@@ -47,6 +48,7 @@ class SessionSnapshot:
     undone: frozenset[tuple[int, int]] = frozenset()
     set_aside: Sequence[Record] = ()
     imported: frozenset[int] = frozenset()
+    time_zone: str = ""
 
     def within(self, input_tokens: int) -> SessionSnapshot:
         """Returns the snapshot with the input bound that remains after front blocks and pins, cut as for sending.

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 
+from graph.core.day import written
 from prompt.system.framing import (
     CLIENT_HEADING,
     CLOSED_ANSWER,
@@ -257,8 +258,19 @@ _DIVIDER: Final = re.compile(
 _BLOCK_HEADINGS: Final = (PERSISTENT_HEADING, VOLATILE_HEADING)
 
 
-def label_of(turns: Sequence[int], language: Language) -> str:
-    return RECORD_LABEL[language].format(first=turns[0], last=turns[-1])
+# The days in the label of a record.
+_LABEL_DAYS: Final = re.compile(r"^(\[(?:\d+-\d+턴|Turns \d+-\d+)\] )\(\d{4}-\d\d-\d\d[0-9 ~-]{0,13}\) ", re.MULTILINE)
+
+
+def label_of(turns: Sequence[int], language: Language, days: str = "") -> str:
+    """Returns the label of a record: its turns and, if they are known, its days (`range_of`)."""
+    label = RECORD_LABEL[language].format(first=turns[0], last=turns[-1])
+    return f"{label}({written(days)}) " if days else label
+
+
+def without_days(text: str) -> str:
+    """Returns summaries without the days in their labels, which are no facts of theirs."""
+    return _LABEL_DAYS.sub(r"\1", text)
 
 
 def labelled(label: str, text: str) -> str:

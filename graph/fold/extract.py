@@ -15,7 +15,7 @@ from typing import Final
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.language import ASKING, DATE, INTRODUCTION, content_terms, is_casual, split_sentences
-from graph.core.turn import is_note, is_recalled, telling_calls, text_of
+from graph.core.turn import is_note, is_recalled, telling_calls, text_of, without_days
 from graph.fold.fact_find import facts_in, is_instruction
 from graph.fold.listing import Row, read_pairs, read_rows, rows_of
 from graph.fold.replaced import changed_in, superseded_in
@@ -91,7 +91,7 @@ def _is_replaced(text: str, replaced: AbstractSet[tuple[str, str]]) -> bool:
 
 
 def _split(message: AnyMessage) -> Iterator[tuple[str, str]]:
-    text = "" if is_recalled(message) or is_note(message) else text_of(message)
+    text = "" if is_recalled(message) or is_note(message) else without_days(text_of(message))
     for part in read_rows(text) or [text]:
         for row in read_pairs(part) if isinstance(message, ToolMessage) and isinstance(part, str) else [part]:
             if isinstance(row, Row):

@@ -23,7 +23,11 @@ _LINE_SHARE: Final = 1 / 3
 # Where the bound can't follow from the wishes: in a window without room.
 _WISH_LINE_SHARE: Final = 1 / 2
 # Labels of records and marks of turns: their numbers are no facts.
-_MARK: Final = re.compile(r"\[(?:\d+-\d+턴|Turns \d+-\d+)\]|\((?:\d+(?:-\d+)?턴|turns? \d+(?:-\d+)?)\)", re.IGNORECASE)
+_MARK: Final = re.compile(
+    r"\[(?:\d+-\d+턴|Turns \d+-\d+)\](?: \(\d{4}-\d\d-\d\d[0-9 ~-]{0,13}\))?"
+    r"|\((?:\d+(?:-\d+)?턴|turns? \d+(?:-\d+)?)\)",
+    re.IGNORECASE,
+)
 
 
 # The many facts that are stored beside summaries crowd their texts out of the other cache.

@@ -99,5 +99,6 @@ def _ended(record: Record, spec: FoldSpec, review: Review, cost: Mapping[str, ob
         missing_facts=review.missing,
         invented_facts=review.invented,
         ledger=ledger,
+        days=spec.days,
         **cost,
     )

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph.core.cost import CACHED_PRICE
+from graph.core.day import has_relative_day, written
 from graph.core.language import is_english, user_language
 from graph.core.ledger import render_line, standing, with_room
 from graph.core.model_input import ModelInput
@@ -33,6 +34,7 @@ from prompt.summary.quote import (
     RESULTS_RULE,
     count_turns,
     escape,
+    list_days,
     list_facts,
     list_kept,
     quote_instruction,
@@ -129,6 +131,7 @@ def with_facts(
     rule = RESULTS_RULE["ko" if language == "ko" else "en"] if _has_long_results(spec) else ""
     start, _, size = request.rpartition("\n")
     kept = list_kept([render_line(line, spec.language) for line in _kept(messages, spec, shows_ledger=shows_ledger)])
+    rule += list_days(_relative_days(spec, language), language)
     return f"{start}\n{kept}{listed}{rule}{quote_instruction(spec.instruction, language)}{size}"
 
 
@@ -140,6 +143,17 @@ def _kept(messages: Sequence[AnyMessage], spec: FoldSpec, *, shows_ledger: bool)
         return lines
     asked = "\n".join(text_of(message) for message in messages if isinstance(message, HumanMessage))
     return [line for line in lines if line not in added or line.text in asked]
+
+
+def _relative_days(spec: FoldSpec, language: str) -> dict[str, list[int]]:
+    """Returns the turns of each day, as they are written, if a message names a day by when it was said."""
+    turns: dict[str, list[int]] = {}
+    if any(
+        has_relative_day(text_of(each)) for each in spec.messages if not isinstance(each, (ToolMessage, SystemMessage))
+    ):
+        for turn, day in spec.turn_days.items():
+            turns.setdefault(written(day, "ko" if language == "ko" else "en"), []).append(turn)
+    return turns
 
 
 def _has_long_results(spec: FoldSpec) -> bool:

@@ -14,10 +14,11 @@ from typing import Final, Literal, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
+from graph.core.day import days_meant
 from graph.core.language import is_written_in, own_lines, user_language, user_scripts
 from graph.core.pasted import without_pasted
 from graph.core.text import estimate_tokens
-from graph.core.turn import telling_calls, text_of
+from graph.core.turn import telling_calls, text_of, without_days
 from graph.fold.extract import cut_at_word
 from graph.fold.fact_compare import HeldFacts, missing_from
 from graph.fold.fact_find import Fact, facts_of, is_instruction
@@ -412,7 +413,8 @@ def invented_facts(text: str, spec: FoldSpec) -> tuple[str, ...]:
         if isinstance(message, AIMessage)
         for call in message.tool_calls
     )
-    known = (*map(text_of, spec.messages), *calls, spec.before, spec.context, spec.instruction)
+    texts = [without_days(text_of(message)) for message in spec.messages]
+    known = (*texts, *calls, *_days_meant(texts, spec), spec.before, spec.context, spec.instruction)
     if spec.source_chars > _MOST_READ_CHARS:
         return ()
     said = [line.text for line in (*(spec.ledger or ()), *spec.kept)]
@@ -424,6 +426,13 @@ def invented_facts(text: str, spec: FoldSpec) -> tuple[str, ...]:
         against += unsaid_in(told, spec.messages, [*said, *own], known)
     found = dict.fromkeys((*figures, *against))
     return tuple(cut_at_word(each, _MOST_INVENTED_CHARS) for each in list(found)[:_MOST_INVENTED])
+
+
+def _days_meant(texts: Sequence[str], spec: FoldSpec) -> Iterator[str]:
+    """Yields the dates that the messages' words for days mean, as the summary is asked to write them."""
+    for text, turn in zip(texts, spec.message_turns, strict=False):
+        if day := spec.turn_days.get(turn):
+            yield from days_meant(text, day)
 
 
 def _lack(text: str, draft: SummaryDraft, spec: FoldSpec) -> Lack:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, Literal
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
+from graph.core.day import day_of, range_of, zone_named
 from graph.core.ledger import LEDGER_TOKENS
 from graph.core.open_question import without_question
 from graph.core.text import measure
@@ -122,6 +123,8 @@ class FoldSpec:
         kept: The lines of the user's word that the replaced records keep.
         ledger: The lines that hold from all other records; None if no ledger is kept beside the summary.
         ledger_tokens: The room for the ledger.
+        days: The days of the covered messages, for the label; see `range_of`.
+        turn_days: The day of each turn of the messages.
         less_chars: How much less is asked for, as earlier folds took more than was asked; below 0 for more. Not hashed:
             a prepared fold stays good if one before it is adopted, edited or undone meanwhile; the next one makes up.
         needed_rate: Share of the source that is asked for where it isn't `rate`: more so that facts have room, less
@@ -166,6 +169,8 @@ class FoldSpec:
     kept: tuple[LedgerLine, ...] = ()
     ledger: tuple[LedgerLine, ...] | None = None
     ledger_tokens: int = LEDGER_TOKENS
+    days: str = ""
+    turn_days: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def full_chars(self) -> int:
@@ -181,7 +186,7 @@ class FoldSpec:
     @property
     def label(self) -> str:
         """Precedes the summary in the model input and counts towards its size."""
-        return label_of(self.turns, self.language)
+        return label_of(self.turns, self.language, self.days)
 
     @property
     def is_merge(self) -> bool:
@@ -215,6 +220,7 @@ def fold_of(
     language: Language,
     style: PromptStyle = "plain",
     cut: Callable[[AnyMessage], AnyMessage] = lambda message: message,
+    time_zone: str = "",
 ) -> FoldSpec:
     """Returns the fold of records (oldest first) and the live messages after them, with the rate's target.
 
@@ -225,6 +231,9 @@ def fold_of(
     messages = (*previous, *(cut(entry.message) for entry in new))
     chars = sum(len(text_of(message)) for message in messages)
     new_tokens = sum(entry.tokens for entry in new)
+    zone = zone_named(time_zone)
+    days = {entry.turn: day_of(entry.created_at, zone) for entry in new if entry.created_at > _NO_TIME}
+    known = [record.days.partition("/")[::2] for record in old if record.days]
     joined_id = ["+".join(record.id for record in old)] if old else []
     return FoldSpec(
         kind=kind,
@@ -243,6 +252,8 @@ def fold_of(
         sources=tuple(record.id for record in old),
         kept=tuple(line for record in old for line in record.ledger),
         style=style,
+        days=range_of([day for first_last in known for day in first_last] + list(days.values())),
+        turn_days=days,
         covered_message_count=sum(record.covered_message_count for record in old) + len(new),
         covered_token_count=sum(record.covered_token_count for record in old) + new_tokens,
         message_turns=(*(0 for _ in previous), *(entry.turn for entry in new)),
@@ -276,7 +287,7 @@ def previous_summary(active: Sequence[Record], language: Language) -> list[Syste
     if len(active) == 1:
         return [SystemMessage(active[0].summary)]
     texts = [*(without_question(record.summary) for record in active[:-1]), active[-1].summary]
-    labels = [label_of(record.turns, language) for record in active]
+    labels = [label_of(record.turns, language, record.days) for record in active]
     return [SystemMessage("\n".join(map(labelled, labels, texts)))]
 
 

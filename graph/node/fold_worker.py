@@ -233,10 +233,13 @@ class FoldWorker:
         spending.metrics.watch("folds_waiting", "Folds that are queued or being made.", self._queue.count)
         # Sessions in which a turn waited in vain and no fold was made since.
         self._overdue: Newest[str, None] = Newest(_KEPT_SESSIONS)
+        self._zones: Newest[str, str] = Newest(_KEPT_SESSIONS)
         # By the folds' keys, when their drafts' streams last moved.
         self._moved: Newest[str, float] = Newest(_KEPT_SESSIONS)
 
-    def snapshot(self, session_id: str, *, complete_turns: int, rate: float, from_turn: int = 1) -> SessionSnapshot:
+    def snapshot(
+        self, session_id: str, *, complete_turns: int, rate: float, from_turn: int = 1, time_zone: str = ""
+    ) -> SessionSnapshot:
         """Reads a session's snapshot: its active records, and the uncovered messages from `from_turn` on."""
         with self._stores.database.reading():
             active, raw, _ = self._stores.context(session_id, from_turn=from_turn)
@@ -256,6 +259,7 @@ class FoldWorker:
                 undone=self._stores.versions.undone_merges(session_id),
                 set_aside=without_overlap(self._stores.records.set_aside(session_id), active),
                 imported=self._stores.turns.imported(session_id, first, complete_turns),
+                time_zone=time_zone or self._zones.get(session_id) or "",
             )
 
     def hold(self, session_id: str) -> None:
@@ -437,8 +441,15 @@ class FoldWorker:
         due = [plan for plan in plans if self.prepared(plan) is None and self._failures(plan) < _MAX_FAILURES]
         self._queue.put_all((plan.lane, plan.key, partial(self._work, plan)) for plan in due)
 
-    def prepare_soon(self, session_id: str, *, owner: str, strategy: Strategy, attempt: str) -> None:
-        """Runs `prepare_due` in a fold thread, so that the answer of this attempt doesn't wait for it."""
+    def prepare_soon(
+        self, session_id: str, *, owner: str, strategy: Strategy, attempt: str, time_zone: str = ""
+    ) -> None:
+        """Runs `prepare_due` in a fold thread, so that the answer of this attempt doesn't wait for it.
+
+        The records have their days in this time zone; "" for the one that was given last.
+        """
+        if time_zone:
+            self._zones.put(session_id, time_zone)
         self._queue.put((session_id, None), attempt, partial(self._prepare, session_id, owner, strategy))
 
     def forget(self, session_id: str) -> None:
@@ -449,6 +460,7 @@ class FoldWorker:
         self._terms.forget(session_id)
         self.last_inputs.forget(session_id)
         self._overdue.drop(session_id)
+        self._zones.drop(session_id)
 
     def close(self) -> None:
         """Stops the running folds, drops the queued ones, and waits for the threads."""

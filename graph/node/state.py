@@ -204,6 +204,7 @@ def snapshot_of(deps: NodeDeps, turn: TurnContext, state: ChatState) -> SessionS
         complete_turns=turn.row.number - 1,
         rate=state["compression_rate"],
         from_turn=first_turn(turn.strategy, turn.row.number),
+        time_zone=turn.time_zone,
     )
 
 

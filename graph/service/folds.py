@@ -531,7 +531,7 @@ class Folds:
             created_at=self._access.clock(),
             summary=text,
             summary_chars=len(text),
-            summary_tokens=estimate_tokens(label_of(record.turns, language) + text),
+            summary_tokens=estimate_tokens(label_of(record.turns, language, record.days) + text),
             kept_facts=(),
             missing_facts=(),
             needed_rate=0.0,
@@ -590,6 +590,7 @@ class Folds:
             entries = self._covered_messages(record, behind=sources)
             kind = self._kind(record)
         spec = regeneration_fold(record, sources, entries, kind=kind, rate=rate, language=language)
+        spec = replace(spec, days=record.days)  # a version has the label of the first
         return replace(spec, ledger=()) if record.ledger else spec
 
     def _covered_messages(self, record: Record, *, behind: Sequence[Record] = ()) -> list[ArchivedMessage]:

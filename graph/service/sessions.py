@@ -11,7 +11,7 @@ from textwrap import dedent
 from typing import Any, Final
 
 from graph.core.text import check_text, plain_text, title_of
-from graph.core.turn import text_of
+from graph.core.turn import label_of, text_of
 from graph.layer.prompt_composer import memory_of
 from graph.node.fold_worker import FoldWorker
 from graph.search.term import excerpt, strict_words, written_words
@@ -44,7 +44,7 @@ from graph.value.view import (
 )
 from graph.worker.project_context import SessionContexts
 from graph.worker.project_turns import ProjectTurns
-from prompt.system.framing import CLOSED_ANSWER, RECORD_LABEL, SPEAKER, SUMMARY_HEADING, Language
+from prompt.system.framing import CLOSED_ANSWER, SPEAKER, SUMMARY_HEADING, Language
 
 _NEARLY_FULL: Final = 0.8
 # Characters of all lines: thousands of turns. They are held in memory, and written in one transaction.
@@ -523,7 +523,7 @@ def _turn_text(turn: TurnView, language: Language) -> str:
 
 
 def _record_text(record: Record, language: Language) -> str:
-    label = RECORD_LABEL[language].format(first=record.turns[0], last=record.turns[-1]).strip()
+    label = label_of(record.turns, language, record.days).strip()
     return f"**{label}**\n\n{_quoted(record.summary)}"
 
 

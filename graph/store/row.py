@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 from langchain_core.messages import AnyMessage, messages_from_dict
 from sqlalchemy import and_, or_
 
+from graph.core.day import is_range
 from graph.core.text import plain_text, plain_value
 from graph.store.schema import message_table, turn_table
 from graph.value.record import LedgerLine, Record, is_line
@@ -30,7 +31,10 @@ def to_record(row: Mapping[Any, Any]) -> Record:
     values = dict(row)
     retained, missing = unpack_facts(values.pop("facts"), values["summary"])
     ledger = tuple(LedgerLine(*line) for line in values.pop("ledger") if is_line(line))
-    return Record(**values, ledger=ledger, kept_facts=retained, missing_facts=missing)
+    days = values.pop("days")
+    return Record(
+        **values, ledger=ledger, days=days if is_range(days) else "", kept_facts=retained, missing_facts=missing
+    )
 
 
 def pack_facts(retained: Sequence[str], missing: Sequence[str], summary: str) -> bytes | None:

@@ -311,6 +311,7 @@ record_table = Table(
     Column("needed_rate", Float, nullable=False, server_default="0"),
     Column("invented_facts", JsonTuple, nullable=False, server_default="[]"),
     Column("ledger", JsonTuple, nullable=False, server_default="[]"),  # turn, kind and text of each line
+    Column("days", PlainText, nullable=False, server_default=""),  # the first and the last of its messages
     PrimaryKeyConstraint("session_id", "sequence", name="record_key"),
     UniqueConstraint("id", name="record_id").ddl_if(dialect="sqlite"),
     UniqueConstraint("session_id", "id", name="record_id_in_session").ddl_if(dialect="postgresql"),

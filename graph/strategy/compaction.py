@@ -117,7 +117,13 @@ def compaction_fold(snapshot: SessionSnapshot, preserve_messages: int) -> FoldSp
     if not covered:
         return None
     spec = fold_of(
-        snapshot.active, covered, kind="compaction", rate=snapshot.rate, language=snapshot.language, style="structured"
+        snapshot.active,
+        covered,
+        kind="compaction",
+        rate=snapshot.rate,
+        language=snapshot.language,
+        style="structured",
+        time_zone=snapshot.time_zone,
     )
     max_tokens = min(SUMMARY_TOKENS, _half_tokens(spec.source_tokens, sum(entry.tokens for entry in preserved)))
     preserved_turns = {entry.turn for entry in preserved}

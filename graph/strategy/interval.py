@@ -124,6 +124,7 @@ def _due(snapshot: SessionSnapshot, limits: Limits) -> Iterator[FoldSpec]:
 def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
     """Yields the due blocks; the oldest make up for what the session's folds took more or less than their targets."""
     fold = partial(fold_of, (), kind="interval", rate=snapshot.rate, language=snapshot.language)
+    fold = partial(fold, time_zone=snapshot.time_zone)
     over_chars = excess_chars(snapshot.active)
     for part, record in _parts(snapshot):
         if record is not None:

@@ -152,7 +152,10 @@ def merge_fold(
     answered = sources[:-1] if is_newest else sources
     read = [record.with_changes(summary=without_question(record.summary)) for record in answered]
     read += [last] if is_newest else []
-    messages = tuple(HumanMessage(label_of(record.turns, language) + without_line(record.summary)) for record in read)
+    labels = [label_of(record.turns, language, record.days) for record in sources]
+    messages = tuple(
+        HumanMessage(label + without_line(record.summary)) for label, record in zip(labels, read, strict=True)
+    )
     spec = fold_of(read, (), kind="merge", rate=rate, language=language, style="merge")
     spec = replace(
         spec,
@@ -171,6 +174,6 @@ def merge_fold(
         usual,
         target_chars=min(most.target_chars, max(usual.target_chars, _TURN_CHARS * len(spec.turns))),
         max_tokens=max_tokens,
-        source_chars=sum(len(label_of(record.turns, language) + record.summary) for record in sources),
+        source_chars=sum(len(label + record.summary) for label, record in zip(labels, sources, strict=True)),
         source_tokens=sum(record.summary_tokens for record in sources),
     )

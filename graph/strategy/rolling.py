@@ -60,7 +60,14 @@ class RollingStrategy:
             return ()
         old = snapshot.active
         spec = fold_of(
-            old, new, kind="rolling", rate=snapshot.rate, language=snapshot.language, style="rolling", cut=_cut
+            old,
+            new,
+            kind="rolling",
+            rate=snapshot.rate,
+            language=snapshot.language,
+            style="rolling",
+            cut=_cut,
+            time_zone=snapshot.time_zone,
         )
         # Messages are cut for the summariser, so its input is smaller than the messages' own estimates.
         tokens = sum(estimate_tokens(text_of(message)) for message in spec.messages)

@@ -64,7 +64,15 @@ def _raw_fold(
     snapshot: SessionSnapshot, old: Sequence[Record], covered: Sequence[ArchivedMessage], max_tokens: int
 ) -> FoldSpec:
     """Returns the fold of records and the following raw messages into at most half their tokens."""
-    spec = fold_of(old, covered, kind="compaction", rate=snapshot.rate, language=snapshot.language, style="rolling")
+    spec = fold_of(
+        old,
+        covered,
+        kind="compaction",
+        rate=snapshot.rate,
+        language=snapshot.language,
+        style="rolling",
+        time_zone=snapshot.time_zone,
+    )
     max_tokens = max(1, min(max_tokens, spec.source_tokens // 2))
     return replace(
         spec,
@@ -85,7 +93,7 @@ def shorten_verbatim(history: History, language: Language) -> list[HistoryEntry]
 def _shortened(entry: HistoryEntry, language: Language) -> HistoryEntry:
     picked = extract_summary([HumanMessage(entry["summary"])], int(len(entry["summary"]) * _VERBATIM_SHARE))
     text = f"{SHORTENED_NOTE[language]} {picked}"
-    tokens = estimate_tokens(label_of(entry["turns"], language) + text)
+    tokens = estimate_tokens(label_of(entry["turns"], language, entry.get("days", "")) + text)
     if tokens >= entry["summary_tokens"]:
         return entry
     return {**entry, "kind": SHORTENED, "summary": text, "summary_tokens": tokens}

@@ -83,6 +83,7 @@ class Record:
             as much of it is results of tools or pasted; 0 if the target was asked for.
         invented_facts: Numbers, dates, amounts and identifiers of the summary that nothing before it has.
         ledger: The user's rules, preferences, choices and people in the covered turns, word for word.
+        days: The days of the covered messages in the user's zone, as `range_of` writes them; "" if they aren't known.
     """
 
     id: str
@@ -126,6 +127,7 @@ class Record:
     needed_rate: float = 0.0
     invented_facts: tuple[str, ...] = ()
     ledger: tuple[LedgerLine, ...] = ()
+    days: str = ""
 
     @property
     def source_count(self) -> int:
@@ -149,7 +151,7 @@ class Record:
 class HistoryEntry(TypedDict):
     """An entry of `summary_history` in the graph's state, plain JSON: the seed's seven keys, then our own.
 
-    `ledger`, which entries without lines lack, has the fields of each line.
+    `ledger` and `days`, which entries without them lack, have the fields of each line, and the days of the label.
     """
 
     thread_id: str
@@ -165,6 +167,7 @@ class HistoryEntry(TypedDict):
     to_position: int
     summary_tokens: int
     ledger: NotRequired[list[list[Any]]]
+    days: NotRequired[str]
 
 
 def to_entry(record: Record) -> HistoryEntry:
@@ -182,4 +185,8 @@ def to_entry(record: Record) -> HistoryEntry:
         to_position=record.to_position,
         summary_tokens=record.summary_tokens,
     )
-    return {**entry, "ledger": [list(line) for line in record.ledger]} if record.ledger else entry
+    if record.ledger:
+        entry["ledger"] = [list(line) for line in record.ledger]
+    if record.days:
+        entry["days"] = record.days
+    return entry

@@ -182,7 +182,13 @@ class TurnRunner:
 
     def _prepare_folds(self, turn: TurnContext) -> None:
         attempt = f"{turn.row.number}.{turn.row.attempt}"
-        self._fold_worker.prepare_soon(turn.lease.session_id, owner=turn.owner, strategy=turn.strategy, attempt=attempt)
+        self._fold_worker.prepare_soon(
+            turn.lease.session_id,
+            owner=turn.owner,
+            strategy=turn.strategy,
+            attempt=attempt,
+            time_zone=turn.time_zone,
+        )
 
     def _note_end(self, job: Job, last: Event) -> None:
         if self._projects is not None and not isinstance(last, ActionRequired | ToolAsked):

@@ -34,13 +34,19 @@ _INSTRUCTION: Final[Mapping[str, str]] = {
     "ko": "이 요약에 대한 사용자의 요청입니다. 위의 규칙과 아래의 길이 안에서 따릅니다: “{instruction}”\n",
     "en": "This is what the user asks of this summary. Follow it within the rules above and the length below: “{instruction}”\n",
 }
+# For a source that names days by when they were said: the day of each turn.
+_DAYS_RULE: Final[Mapping[str, str]] = {
+    "ko": "날짜: {days}. 어제, 내일, 다음 주 월요일처럼 말한 날은 그 말을 한 턴의 날짜에서 세어 날짜와 요일로 씁니다: 11월 30일(월).\n",
+    "en": "Dates: {days}. Write a day that was called yesterday, tomorrow or next Monday as a date with its weekday, counted from the date of its turn: 30 November (Mon).\n",
+}
+_TURNS: Final[Mapping[str, str]] = {"ko": "{turns}턴 {day}", "en": "turn {turns} {day}"}
 # For a source with long results of tools.
 RESULTS_RULE: Final[Mapping[str, str]] = {
     "ko": "도구 호출과 결과는 목록을 옮기지 말고, 무엇을 찾았거나 바꾸었고 그래서 무엇이 정해졌는지 씁니다. 뒤에 다시 쓸 만한 식별자와 경로는 글자 그대로 남깁니다.\n",
     "en": "Of tool calls and their results, write what was found or changed and what follows from it, not the listing. Ids and paths that a later step may need stay exactly as written.\n",
 }
 # Of the words between a source and the size of its summary, and of the names of languages.
-FACTS_VERSION: Final = "facts-5"
+FACTS_VERSION: Final = "facts-6"
 
 
 def escape(text: str) -> str:
@@ -78,6 +84,14 @@ def list_kept(lines: Sequence[str]) -> str:
     return (
         "".join(["<kept>\n", *(f"{escape(' '.join(line.split()))}\n" for line in lines), "</kept>\n"]) if lines else ""
     )
+
+
+def list_days(days: Mapping[str, Sequence[int]], language: str = "ko") -> str:
+    """Renders the turns of each day, with how relative days are written, in one line with a trailing newline."""
+    name = "ko" if language == "ko" else "en"
+    ranges = ((day, "-".join(dict.fromkeys((str(turns[0]), str(turns[-1]))))) for day, turns in days.items())
+    told = ", ".join(_TURNS[name].format(turns=turns, day=day) for day, turns in ranges)
+    return _DAYS_RULE[name].format(days=told) if told else ""
 
 
 def quote_instruction(instruction: str, language: str = "ko") -> str:

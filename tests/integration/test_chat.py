@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
@@ -10,6 +11,7 @@ from graph.value.view import TurnOptions
 from prompt.system.framing import LEDGER_HEADING
 from tests.fake.body import faults, roles, shape, system_prompt, tokens_of
 from tests.fake.chat import Chat, names, question, text_in, text_of
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.summary_text import holds
@@ -81,12 +83,32 @@ def test_fold_adds_one_record_with_the_seeds_figures_and_leaves_earlier_ones(cha
     said = "".join(turn.user_text + turn.answer_text for turn in chat.turns[:3])
     assert (first.original_chars, first.target_chars) == (len(said), int(len(said) * 0.3))
     assert (first.summary_chars, first.compression_rate) == (len(first.summary), 0.3)
-    assert holds(server.bodies("chat")[-1], f"[1-3턴] {first.summary}")
+    assert holds(server.bodies("chat")[-1], f"[1-3턴] ({first.days}) {first.summary}")
     events = chat.say(question(7))
     after = folds.records(chat.session_id)
     assert after[:-1] == before
     assert after[-1].turns == (4, 5, 6)
     assert [event.record_id for event in events if isinstance(event, Folded)] == [after[-1].id]
+
+
+def test_a_record_keeps_the_day_of_its_turns_in_the_users_zone(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    def late() -> datetime:
+        return datetime(2026, 11, 25, 20, tzinfo=UTC)
+
+    chat = open_chat(clock=late)
+    for number in range(1, 8):
+        # The last turns are sent from another place.
+        chat.say(question(number), options=TurnOptions(time_zone="Asia/Seoul" if number < 5 else "America/New_York"))
+        chat.wait_for_folds()
+    first, second = chat.service.folds.records(chat.session_id)
+    assert (first.days, second.days) == ("2026-11-26", "2026-11-25")
+    fourth, last = (system_prompt(server.bodies("chat")[at]) for at in (3, 6))
+    assert f"\n[1-3턴] (2026-11-26) {first.summary.splitlines()[0]}" in fourth
+    assert f"\n[1-3턴] (2026-11-26) {first.summary.splitlines()[0]}" in last
+    assert f"\n[4-6턴] (2026-11-25) {second.summary.splitlines()[0]}" in last
+    edited = chat.service.folds.edit(chat.session_id, first.id, "서버를 옮긴다.")
+    assert edited.days == first.days
+    assert "**[1-3턴] (2026-11-26)**" in chat.service.sessions.export_markdown(chat.session_id)
 
 
 def test_slider_counts_from_the_next_fold_on(chat: Chat) -> None:

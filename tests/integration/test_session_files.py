@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from graph.core.day import written
 from graph.service.sessions import IMPORT_CHARS
 from graph.value.client import ClientOptions
 from graph.value.error import InputError, NewerDatabaseError, SignInError
@@ -97,7 +98,8 @@ def test_an_export_comes_back_whole_beside_its_origin_and_in_its_place(chat: Cha
         *(f"## {number}턴" for number in range(1, 10)),
         "## 이전 대화 요약",
     ]
-    assert "**[1-3턴]**\n\n> 1~3턴: 10월에 서버를 옮긴다." in said
+    (days,) = {written(record.days) for record in chat.service.folds.records(chat.session_id) if record.turns[0] == 1}
+    assert f"**[1-3턴] ({days})**\n\n> 1~3턴: 10월에 서버를 옮긴다." in said
     assert "(답변을 만들지 못했습니다.)" in said
     entries = [json.loads(line) for line in exported]
     tool = next(entry["row"] for entry in entries if entry.get("row", {}).get("role") == "tool")

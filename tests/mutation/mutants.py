@@ -533,7 +533,7 @@ _STRATEGY: Final = (
         ('old[-1].version + 1 if old and old[-1].kind == "rolling" else 1', "old[-1].version + 1 if old else 1"),
         ("(not placed and len(recent) <= 1)", "len(recent) <= 1"),
         ("text[: max_chars - 1]", "text[:max_chars]"),
-        ('old, new, kind="rolling"', '(), new, kind="rolling"'),
+        ("        spec = fold_of(\n            old,", "        spec = fold_of(\n            (),"),
     ),
     *_group(
         "strategy",
