@@ -423,7 +423,7 @@ def invented_facts(text: str, spec: FoldSpec) -> tuple[str, ...]:
     told = _TURN_MARK.sub(" ", text)
     against = [*reversed_in(told, [*said, *own]), *softened_in(told, [*said, *own])]
     if not spec.is_merge:
-        against += unsaid_in(told, spec.messages, [*said, *own], known)
+        against += unsaid_in(told, spec.messages, [*own, *said], known)
     found = dict.fromkeys((*figures, *against))
     return tuple(cut_at_word(each, _MOST_INVENTED_CHARS) for each in list(found)[:_MOST_INVENTED])
 

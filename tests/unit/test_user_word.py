@@ -222,6 +222,7 @@ def test_what_tells_or_asks_binds_nobody(text: str) -> None:
         ("주치의 선생님이 쉬라고 했어요", []),
         ("안전 담당은 문영재 선생님이에요", [("문영재", "안전 담당"), ("문영재", "선생")]),
         ("하루 이사 비용이 비싸요", []),
+        ("둘째 날 오후에 갑니다. 첫째 주 오전에 만나요", []),
         ("도서관 담당자에게 물어요", []),
         ("Berlin, our destination, is cold", []),
         ("Postgres is our database", []),
