@@ -17,7 +17,7 @@ _LARGEST_SHARE: Final = 0.08
 # What gives way first where there is no room, last here: of one rank the oldest.
 _RANKS: Final = {"negation": 0, "rule": 0, "choice": 1, "person": 1, "preference": 2}
 # Lines leave in groups, so that not every new line costs the cached prefix.
-_LEAVING: Final = 8
+_LEAVING, _MOST_LEAVING = 8, 4  # at most a quarter of those that have room
 
 
 def ledger_tokens(input_tokens: int) -> int:
@@ -46,8 +46,8 @@ def with_room(lines: Sequence[LedgerLine], most_tokens: int, language: Language)
     for index in order:
         most_tokens -= line_tokens(lines[index], language)
         if most_tokens < 0:
-            left = -(-(len(order) - count) // _LEAVING) * _LEAVING
-            count = max(0, len(order) - left)
+            more = (count - len(order)) % _LEAVING
+            count -= min(more, count // _MOST_LEAVING)
             break
         count += 1
     return [lines[index] for index in sorted(order[:count])]
