@@ -19,7 +19,7 @@ from graph.core.turn import is_note, is_recalled, telling_calls, text_of, withou
 from graph.fold.fact_find import facts_in, is_instruction
 from graph.fold.listing import Row, read_pairs, read_rows, rows_of
 from graph.fold.replaced import changed_in, superseded_in
-from graph.fold.word_kind import is_rule, is_word
+from graph.fold.word_kind import is_rule
 
 _EMPHASIS: Final = re.compile(r"\*\*(?=\S)([^*\n]+)(?<=\S)\*\*")
 _QUESTION_ENDS: Final = ("?", "？")
@@ -147,7 +147,7 @@ def _weigh(message: AnyMessage, text: str, *, is_answered: bool, is_last: bool) 
     if is_own:
         return 1.0
     weight = _USER_WEIGHT if isinstance(message, HumanMessage) else 1.0
-    if is_word(text):
+    if is_rule(text):
         return weight * _RULE_WEIGHT
     return weight * (_REQUEST_WEIGHT if ASKING.search(text) and not changed_in(text) else 1)
 

@@ -70,12 +70,14 @@ def _decisions(text: str, messages: Sequence[AnyMessage], own: Sequence[str], kn
         if not _DECIDED.search(clause.text) or _OTHERS.search(clause.text) or clause.is_negated:
             continue
         options = set(option_words(clause.text))
+        if not options.isdisjoint(chosen):
+            continue  # whatever else it calls what he chose
         # 알리기로 is no thing, and what the assistant said itself isn't the user's.
         verbs = {word for word in clause.words if f"{word.replace(' ', '')}기로" in clause.text}
         things = [word for word in clause.words if not (word.startswith(" §") or word in verbs)]
         things = [word for word in things if f"{word.rstrip()} " not in _HEADLESS]
         head = things[-1] if _HANGUL.search(clause.text) and things else next(iter(things), "")
-        is_other = bool(chosen and options) and options.isdisjoint(chosen)
+        is_other = bool(chosen and options)
         if is_other or (head and head not in users and head in known_key and clause.key not in answers):
             yield clause.text
 

@@ -82,7 +82,7 @@ def test_a_session_in_english_is_asked_in_english(server: FakeOpenAI, models: Ch
     )
     (prompt,) = prompts(server)
     assert "In English, about 76 characters, 112 characters at most." in prompt
-    assert "Code in use may stay as it is, up to 10 lines." in prompt
+    assert "Code in use: up to 10 lines." in prompt
     assert not re.search("[가-힣]", prompt)
 
 

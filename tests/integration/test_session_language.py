@@ -75,7 +75,9 @@ def test_a_block_kept_word_for_word_names_english_speakers(chat: Chat, server: F
         server.script(text("Fine."))
         say(chat, f"Code {number} is red")
     prompt = system_prompt(server.bodies("chat")[-1])
-    assert "\n[Turns 1-3] (verbatim)\n  > User: Code 1 is red\n  > AI: Fine.\n" in prompt
+    assert re.search(
+        r"\n\[Turns 1-3\] \(\d{4}-\d\d-\d\d\) \(verbatim\)\n  > User: Code 1 is red\n  > AI: Fine.\n", prompt
+    )
 
 
 @pytest.mark.parametrize("is_english", [True, False])

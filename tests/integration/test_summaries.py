@@ -112,7 +112,7 @@ def test_without_an_endpoint_sentences_are_picked_and_nothing_is_paid(open_chat:
     assert (done.kind, done.outcome, done.summary) == ("verbatim", "inflated", "네.")
 
 
-@pytest.mark.parametrize(("language", "words"), [("en", "condense"), (None, "메모로 줄입니다")])
+@pytest.mark.parametrize(("language", "words"), [("en", "Condense"), (None, "메모로 줄입니다")])
 def test_the_language_is_that_of_the_request_or_of_its_first_message(
     chat: Chat, server: FakeOpenAI, language: str | None, words: str
 ) -> None:

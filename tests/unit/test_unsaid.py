@@ -15,6 +15,10 @@ CLAIM = [
     ("user", "소송 기준으로요. 2번으로 갈게요."),
     ("assistant", "소송으로 정리하겠습니다."),
 ]
+MOVE = [
+    ("assistant", "A안은 10월 14일 22시 전환, B안은 10월 17일 22시 전환입니다. A안을 권합니다."),
+    ("user", "A안으로 하자."),
+]
 STOCK = [
     ("user", "Marta Lund, our DBA, wants the lock gone. Ben (backend lead) would keep it. What are the options?"),
     ("assistant", "Option A: retry in the client. Option B: SERIALIZABLE with a Redis lock. Also a queue."),
@@ -74,6 +78,7 @@ def test_a_decision_or_a_person_that_is_none_of_the_users_is_seen(said: list[tup
             "캐시를 쓰기로 함.",
         ),
         ([("user", "가격 올리는 건 접죠."), ("assistant", "네.")], "인상 보류 결정."),
+        (MOVE, "(1턴) 10월 14일 22시 전환(A안)으로 결정."),
         ([("summary", "(1턴) 캐시를 쓰기로 함, 1번."), ("user", "다음은요?")], "(1턴) 1번, 캐시를 쓰기로 함."),
         ([("user", "왜 늦죠?"), ("assistant", "확인해 다시 알리기로 했습니다.")], "확인해 다시 알리기로 함."),
         ([("user", "보험사가 20:80으로 결정했대요.")], "보험사가 과실을 20:80으로 결정."),
