@@ -19,7 +19,8 @@ DRAFTS = [SHARES, *(pytest.param(shares, marks=pytest.mark.slow) for shares in S
 @pytest.mark.parametrize("language", ["ko", "en"])
 def test_folds_have_saved_more_than_they_cost_from_turn_13_on(language: Language, shares: tuple[float, ...]) -> None:
     played = play(language, shares, turns=TURNS)
-    assert played.positive_from <= 13
+    # A date in each label costs an English fold a turn.
+    assert played.positive_from <= (13 if language == "ko" else 14)
     assert played.calls <= 1.1 * len(played.targets)
     assert 0.8 <= sum(played.achieved[:5]) / sum(played.targets[:5]) <= 1.2
     assert 0.8 <= sum(played.achieved) / sum(played.targets) <= 1.2
@@ -34,7 +35,7 @@ def test_folds_of_the_longest_drafts_that_are_taken_save_a_block_later(language:
 
 
 @pytest.mark.parametrize(
-    ("language", "turns", "turn"), [("ko", 72, 65), pytest.param("en", 93, 88, marks=pytest.mark.slow)]
+    ("language", "turns", "turn"), [("ko", 72, 65), pytest.param("en", 93, 89, marks=pytest.mark.slow)]
 )
 def test_beside_a_cache_at_a_tenth_of_the_price_folds_pay_later(language: Language, turns: int, turn: int) -> None:
     # Written at 4 x, a summary of 0.3 of its source costs what leaving out the rest saves in 17 turns. At turn 36 the
