@@ -104,9 +104,9 @@ def _draw_facts(now: PageState, record: Record, *, is_active: bool) -> None:
     label, key = f":{colour}[{count}]", record_dialog.facts_key(record.id)
     if box := widget.open_box(label, key, "fact_check"):
         with box:
+            st.markdown(f":small[{describe_facts(words, now.service.folds.count_facts(record))}]")
             if missing and now.session is not None:
                 st.html(_missing_list(now, now.session.session_id, record.id, is_active=is_active))
-            st.markdown(f":small[{describe_facts(words, now.service.folds.count_facts(record))}]")
             if kept:
                 badges = " ".join(f":gray-badge[{escape_label(fact)}]" for fact in kept)
                 st.markdown(f":small[{words.facts_present}]  \n{badges}")

@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 
 from langchain_core.messages import HumanMessage
 
-from graph.core.language import split_sentences
+from graph.core.language import own_lines, split_sentences, user_language
 from graph.core.ledger import standing, with_room
+from graph.core.turn import text_of
 from graph.fold.fact_rule import Clause, asked_clauses, clauses_of, shared_words
-from graph.fold.review import own_texts, script_of
 from graph.fold.spec import FoldSpec
 from graph.fold.user_word import UserWord, people_in, user_words
 from graph.fold.wish import lifts_rule
@@ -47,7 +47,7 @@ def ledger_of(spec: FoldSpec, told: Sequence[LedgerLine] = ()) -> tuple[LedgerLi
     """
     if spec.ledger is None:
         return ()
-    found, script = [*spec.kept], script_of(spec.messages, spec.language)
+    found, script = [*spec.kept], _script(spec)
     for turn, said in _said(spec):
         for sentence in split_sentences(said):
             held = standing([*spec.ledger, *found], {})
@@ -86,16 +86,19 @@ def told_in(text: str, spec: FoldSpec) -> Told:
     return Told("\n".join(retained), tuple(lines)) if any(map(str.strip, retained)) else Told(text, ())
 
 
+def _script(spec: FoldSpec) -> str:
+    """Returns the script that the user writes, whatever the session's language: a program's prompt may be in another."""
+    return user_language(spec.messages) or ("ko" if spec.language == "ko" else "latin")
+
+
 def _said(spec: FoldSpec) -> Iterator[tuple[int, str]]:
     """Yields the turn and the own words of each message of the user's."""
     if spec.is_merge:
         return
-    turns = [
-        turn
-        for message, turn in zip(spec.messages, spec.message_turns, strict=True)
-        if isinstance(message, HumanMessage)
-    ]
-    yield from zip(turns, own_texts(spec.messages, spec.language), strict=True)
+    script = _script(spec)
+    for message, turn in zip(spec.messages, spec.message_turns, strict=True):
+        if isinstance(message, HumanMessage):
+            yield turn, own_lines(text_of(message), script)
 
 
 def _identity(word: UserWord) -> tuple[str, str]:

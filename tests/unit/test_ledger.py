@@ -40,6 +40,13 @@ def test_each_word_of_the_user_is_a_line_with_its_turn_and_kind_and_said_again_n
     assert ledger_of(replace(spec, ledger=None)) == ()
 
 
+def test_who_writes_korean_in_an_english_session_is_kept_in_korean() -> None:
+    assert kinds_of(replace(fold_with(f"{RULE.text}.", LIKES.text), language="en")) == [
+        (1, "negation"),
+        (2, "preference"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("said", "later", "is_lifted"),
     [
