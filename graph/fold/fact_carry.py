@@ -13,7 +13,7 @@ from graph.core.open_question import question_start, without_question
 from graph.core.text import estimate_tokens
 from graph.fold.fact_compare import present_in
 from graph.fold.fact_find import Fact, fact_as_written, facts_in, is_instruction
-from graph.fold.fact_line import LINE_LABELS, FactLine, line_within
+from graph.fold.fact_line import LINE_LABELS, FactLine, facts_of_line, line_within
 from graph.fold.fact_rule import Clause
 from graph.fold.replaced import superseded
 from graph.fold.wish import Wish, is_lasting, is_lifted, said_in, wish_of
@@ -22,6 +22,9 @@ from graph.value.record import Record
 _LINE_SHARE: Final = 1 / 3
 # Where the bound can't follow from the wishes: in a window without room.
 _WISH_LINE_SHARE: Final = 1 / 2
+# So many turns are merged again that their text is an outline: what is right or wrong letter for letter is all that can
+# be kept of most.
+_OLD_LINE_SHARE: Final = 2 / 3
 # Labels of records and marks of turns: their numbers are no facts.
 _MARK: Final = re.compile(
     r"\[(?:\d+-\d+턴|Turns \d+-\d+)\](?: \(\d{4}-\d\d-\d\d[0-9 ~-]{0,13}\))?"
@@ -95,15 +98,16 @@ def carried_line(
     language: Literal["ko", "en"],
     max_tokens: int,
     *,
+    level: int = 1,
     fits: Callable[[str], bool] = lambda _: True,
 ) -> FactLine:
-    """Writes the line of facts that a record carries on, in up to a third of its tokens.
+    """Writes the line of facts that a record carries on, in up to a third of its tokens; of a merge of merges, in two.
 
     Rules and prohibitions come first, as a record says them, and may take up to a half.
     """
 
     def is_allowed(line: str, fact: Fact) -> bool:
-        share = _WISH_LINE_SHARE if is_instruction(fact) else _LINE_SHARE
+        share = _OLD_LINE_SHARE if level > 1 else _WISH_LINE_SHARE if is_instruction(fact) else _LINE_SHARE
         return estimate_tokens(line) <= max_tokens * share and fits(line)
 
     return line_within(map(_as_said, facts), language, is_allowed)
@@ -137,17 +141,18 @@ def _wishes(record: Record, reading: Sequence[Fact], said: Sequence[Clause], lat
 
 
 def _held(record: Record, reading: Sequence[Fact], summary: str) -> Iterator[Fact]:
-    """Yields the other facts of a record's summary: first the stored ones, then others found in the text.
+    """Yields the other facts of a record's summary: first the stored ones, then others found in the text and the line.
 
     Stored facts are the user's; without any, all may be.
     """
     facts = [fact for fact in reading if not is_instruction(fact)]
     kinds = {fact.key: fact for fact in facts}
+    told = {fact.identity: fact for fact in facts_of_line(line_in(summary)) if not is_instruction(fact)}
     # What only the line has counts as missing.
     compared = (*record.kept_facts, *record.missing_facts)
     stored = (fact_as_written(each, kinds) for each in compared)
     for fact in present_in((fact for fact in stored if not is_instruction(fact)), summary):
-        yield replace(fact, is_of_user=True)
-    for fact in facts:
+        yield replace(told.get(fact.identity, fact), text=fact.text, is_of_user=True)
+    for fact in (*facts, *told.values()):
         if fact.kind != "vague":
-            yield replace(fact, is_of_user=not record.kept_facts)
+            yield replace(fact, is_of_user=not compared)

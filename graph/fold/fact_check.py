@@ -42,7 +42,7 @@ def check_facts(review: Review, spec: FoldSpec, *, apart: Sequence[LedgerLine] =
     if review.is_verbatim or not review.text:
         return review
     facts = _weightiest(spec)
-    unsaid = [*_words(apart, review.text), *(fact for fact in facts if not _is_kept(fact, spec))]
+    unsaid = [*_words(apart, review.text), *(fact for fact in facts if not _is_kept(fact, spec)), *_named_before(spec)]
     text, line = (_with_carried if spec.carried else _with_line)(review.text, spec, unsaid)
     retained, missing = _compared(text, facts, spec)
     return replace(review, text=_joined(text, line, spec), retained=retained, missing=missing)
@@ -76,6 +76,13 @@ def _is_kept(fact: Fact, spec: FoldSpec) -> bool:
     return spec.ledger is not None and is_instruction(fact) and fact not in spec.carried
 
 
+def _named_before(spec: FoldSpec) -> Sequence[Fact]:
+    """Returns the identifiers, addresses and paths of replaced summaries that an answer or a tool gave."""
+    return [fact for fact in spec.carried if fact.is_firm and not (fact.is_of_user or is_instruction(fact))][
+        :MOST_FACTS
+    ]
+
+
 def _words(lines: Sequence[LedgerLine], text: str) -> Sequence[Fact]:
     return missing_from([fact_as_written(line.text, {}) for line in lines], text)
 
@@ -106,7 +113,7 @@ def _with_carried(text: str, spec: FoldSpec, facts: Sequence[Fact]) -> tuple[str
     # A dropped sentence may have contained a fact, which then needs room in the line as well.
     for _ in range(_SHORTENINGS):
         missing = _for_line(text, spec, facts)
-        firm = carried_line([fact for fact in missing if fact.is_firm], language, most_tokens).text
+        firm = carried_line([fact for fact in missing if fact.is_firm], language, most_tokens, level=spec.level).text
         text = shorten(
             text,
             partial(_fits_together, spec=spec, line=firm),
@@ -114,7 +121,11 @@ def _with_carried(text: str, spec: FoldSpec, facts: Sequence[Fact]) -> tuple[str
             must_fit=lambda shorter: is_within(shorter, spec),
         )
     line = carried_line(
-        _for_line(text, spec, facts), language, most_tokens, fits=lambda line: _fits_together(text, spec, line)
+        _for_line(text, spec, facts),
+        language,
+        most_tokens,
+        level=spec.level,
+        fits=lambda line: _fits_together(text, spec, line),
     ).text
     return text, line
 

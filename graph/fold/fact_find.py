@@ -58,6 +58,7 @@ class Fact:
         weight: Cost of losing the fact; above 0.
         is_of_user: True if the user said it; set by `facts_of`.
         is_cell: True in a line that is a row of a table or the output of a machine.
+        clause: Its words in the line of facts of a record; "" if none has it.
     """
 
     kind: Kind
@@ -66,6 +67,7 @@ class Fact:
     weight: float = 1.0
     is_of_user: bool = field(default=False, compare=False)
     is_cell: bool = field(default=False, compare=False)
+    clause: str = field(default="", compare=False)
 
     @property
     def identity(self) -> tuple[str, str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Literal, NamedTuple
 
-from graph.fold.fact_compare import present_in
+from graph.fold.fact_compare import HeldFacts
 from graph.fold.fact_find import Fact, by_weight, fact_spans, is_instruction
 from graph.fold.fact_key import key_of, narrow
 from graph.fold.replaced import superseded
@@ -45,7 +45,8 @@ def facts_for_line(facts: Iterable[Fact], said: Sequence[str], *, carried: Itera
     chosen = []
     for fact in facts:
         place = places.get(fact.identity)
-        clause = fact.text if place is None or is_instruction(fact) else _clause(*place)
+        told_words = fact.clause or fact.text
+        clause = told_words if place is None or is_instruction(fact) else _clause(*place)
         if fact.identity in gone or fact.identity not in told:
             continue
         is_out = bool(gone) and any(other.identity in gone for _, _, other in fact_spans(clause))
@@ -87,19 +88,42 @@ def facts_line(missing: Iterable[Fact], language: Literal["ko", "en"], max_chars
 
 
 def line_within(missing: Iterable[Fact], language: Literal["ko", "en"], fits: Callable[[str, Fact], bool]) -> FactLine:
-    """Writes the same line while `fits` accepts it; `fits` gets the longer line and the fact added to it."""
-    line = ""
+    """Writes the same line while `fits` accepts it; `fits` gets the longer line and the fact added to it.
+
+    Identifiers behind the same words stand together: "the ticket number is A B".
+    """
+    line, written = "", HeldFacts()
+    groups: dict[str, tuple[str, ...]] = {}
     taken: list[Fact] = []
-    last: Fact | None = None
     for fact in by_weight(filter(stands_in_line, missing)):
-        if fact.text in line if is_instruction(fact) else line and present_in([fact], line):
+        if fact.text in line if is_instruction(fact) else line and written.has(fact):
             taken.append(fact)
             continue
-        longer = LINE_LABELS[language] + fact.text if last is None else f"{line}{_between(last, fact)}{fact.text}"
+        words, identifier = _divided(fact)
+        longer_groups = {**groups, words: (*groups.get(words, ()), identifier)}
+        longer = LINE_LABELS[language] + ", ".join(head + " ".join(each) for head, each in longer_groups.items())
         if fits(longer, fact):
-            line, last = longer, fact
+            line, groups = longer, longer_groups
+            written.add(fact.text)
             taken.append(fact)
     return FactLine(line, tuple(taken))
+
+
+def _divided(fact: Fact) -> tuple[str, str]:
+    """Returns the words before an identifier, which others may share, and it; another fact and ""."""
+    identifier = fact.text.rsplit(None, 1)[-1]
+    if fact.kind != "identifier" or key_of(identifier) != fact.key:
+        return fact.text, ""
+    return fact.text.removesuffix(identifier), identifier
+
+
+def facts_of_line(line: str) -> Iterator[Fact]:
+    """Yields the facts of a line, each with its clause."""
+    for group in line.partition(": ")[2].split(", "):
+        spans = fact_spans(group)
+        words = group[: spans[0][0]] if spans else ""
+        for _, _, fact in spans:
+            yield replace(fact, clause=group if len(spans) == 1 else words + fact.text)
 
 
 # Right or wrong alone; other facts need their clause, and counts and names the whole text.
@@ -116,9 +140,3 @@ def stands_in_line(fact: Fact) -> bool:
     is_phone = fact.kind == "number" and sum(map(str.isdigit, fact.text)) >= _PHONE_DIGITS and "," not in fact.text
     is_with_words = fact.kind in _IN_CLAUSE and fact.key != key_of(fact.text)
     return is_instruction(fact) or fact.kind in _ALONE or is_phone or is_with_words
-
-
-def _between(last: Fact, fact: Fact) -> str:
-    """Returns the separator of two facts: a space between identifiers, which takes the fewest tokens, else ", "."""
-    is_list = last.kind == fact.kind == "identifier" and not any(char.isspace() for char in last.text + fact.text)
-    return " " if is_list else ", "

@@ -22,7 +22,7 @@ from prompt.system.framing import Language
 # Of the sources; what is merged is half of them at most.
 _MERGED_SHARE: Final = 0.35
 # Of the budget of all records: without this bound on what is made of merges, the input would grow with every level.
-_BUDGET_SHARE: Final = 1 / 6
+_BUDGET_SHARE: Final = 1 / 12
 _TURN_CHARS: Final = 40
 # Models that keep everything exactly write more than requested, and the line must still fit.
 _TEXT_SHARE: Final = 0.85
@@ -168,7 +168,8 @@ def merge_fold(
         until_message_id=last.covered_until_message_id,
         is_waited=False,
     )
-    room_tokens = max_tokens - estimate_tokens(carried_line(spec.carried, language, max_tokens).text)
+    line = carried_line(spec.carried, language, max_tokens, level=spec.level).text
+    room_tokens = max_tokens - estimate_tokens(line)
     most, usual = (spec.bounded(max(1, int(room_tokens * share))) for share in (1, _TEXT_SHARE))
     return replace(
         usual,

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -5,7 +7,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from graph.fold.fact_compare import missing_from, present_in
 from graph.fold.fact_find import Fact, facts_in, facts_of
-from graph.fold.fact_line import facts_line
+from graph.fold.fact_line import facts_line, facts_of_line
 from graph.fold.replaced import superseded_in
 from tests.fake.drawn import at_most
 
@@ -237,6 +239,16 @@ def test_the_line_holds_the_heaviest_facts_that_fit_and_says_which() -> None:
     short = facts_line(facts, "en", 20)
     assert short.text == "Facts: AUTH-4821"
     assert [fact.text for fact in short.facts] == ["AUTH-4821"]
+
+
+def test_identifiers_behind_the_same_words_stand_together() -> None:
+    said = ["접수 번호는 AK-3301", "접수 번호는 BL-4402", "The order is CX-5503", "접수 번호는 DM-6604", "EN-7705"]
+    facts = [replace(facts_in(each)[0], text=each) for each in said]
+    line = facts_line(facts, "ko", 200)
+    assert line.text == "사실: 접수 번호는 AK-3301 BL-4402 DM-6604, The order is CX-5503, EN-7705"
+    assert list(line.facts) == facts
+    clauses = [fact.clause for fact in facts_of_line(line.text)]
+    assert sorted(clauses) == sorted(said)
 
 
 @pytest.mark.parametrize(
