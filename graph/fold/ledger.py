@@ -87,7 +87,7 @@ def told_in(text: str, spec: FoldSpec) -> Told:
 
 
 def _script(spec: FoldSpec) -> str:
-    """Returns the script that the user writes; a program's prompt, which sets the session's language, may be in another."""
+    """Returns the script that the user writes; the session's language may be that of a program's prompt."""
     return user_language(spec.messages) or ("ko" if spec.language == "ko" else "latin")
 
 
