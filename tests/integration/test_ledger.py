@@ -77,6 +77,7 @@ def test_the_request_shows_what_is_kept_and_no_summary_has_to_say_it(chat: Chat,
     assert not any(RULE in fact for fact in record.missing_facts)
 
 
+@pytest.mark.both_engines
 def test_a_merge_carries_it_by_code_and_a_branch_an_export_and_a_restart_have_it(
     open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_later_sentence_takes_it_back_and_the_user_may_restore_it(chat: Chat, 
     assert f"- (1턴) {RULE}" in sent_ledger(server)
 
 
+@pytest.mark.both_engines
 def test_the_user_strikes_a_line_out_and_restores_it(chat: Chat, server: FakeOpenAI) -> None:
     say_rule(chat)
     talk(chat, 3)
