@@ -90,7 +90,7 @@ _CORE: Final = (
     *_group(
         "core",
         "graph/core/ledger.py",
-        "unit/test_ledger",
+        "unit/test_ledger_lines",
         ("line.id in lifted)", "False)"),
         ('if line.kind != "lifted" and not struck', "if not struck"),
         ("-index))", "index))"),
@@ -101,7 +101,7 @@ _CORE: Final = (
     *_group(
         "core",
         "graph/fold/ledger.py",
-        "unit/test_ledger",
+        "unit/test_ledger_lines",
         ("if _identity(word) not in known]", "]"),
         ("if line not in held and", "if"),
         ("(line in ledger or line in before)", "line in ledger"),
