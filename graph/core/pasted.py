@@ -94,7 +94,8 @@ def _own(lines: Sequence[str]) -> Iterator[str]:
             index = 1 + next((at for at in range(index + 1, count) if _RULE.fullmatch(lines[at])), index)
             continue
         own, is_log = _before_passage(line)
-        begin = _next_written(lines, index + 1)
+        # Only behind an introduction: for each of many empty lines it would cost their square.
+        begin = index if own is None else _next_written(lines, index + 1)
         is_inline = own is not None and own != line.rstrip()
         if own is not None and (is_inline or (begin < count and not _RULE.fullmatch(lines[begin]))):
             yield own

@@ -30,6 +30,8 @@ _CHANGES: Final = re.compile(
 )
 _OPTION: Final = re.compile(r"[0-9]\s?(?:번|안)|(?i:\b(?:option|plan|variant|number)\s[0-9a-z]\b|\btake\s[0-9a-z]\b)")
 _LONGEST_CHARS: Final = 300
+# Of what is pasted no sentence changes anything.
+_MOST_SENTENCES: Final = 500
 _LEAST_WORDS: Final = 2
 
 
@@ -49,9 +51,10 @@ def ledger_of(spec: FoldSpec, told: Sequence[LedgerLine] = ()) -> tuple[LedgerLi
         return ()
     found, script = [*spec.kept], _script(spec)
     for turn, said in _said(spec):
-        for sentence in split_sentences(said):
-            held = standing([*spec.ledger, *found], {})
-            found += (LedgerLine(turn, "lifted", line.id) for line in held if _takes_back(sentence, line))
+        held = standing([*spec.ledger, *found], {})
+        for sentence in split_sentences(said)[:_MOST_SENTENCES] if held else ():
+            if _CHANGES.search(sentence) or lifts_rule(sentence) or any(each.permits for each in clauses_of(sentence)):
+                found += (LedgerLine(turn, "lifted", line.id) for line in held if _takes_back(sentence, line))
         known = {_identity(word) for line in (*spec.ledger, *found) for word in user_words(line.text, script)}
         new = [word for word in user_words(said, script) if _identity(word) not in known]
         found += (LedgerLine(turn, word.kind, word.text[:_LONGEST_CHARS]) for word in new)
@@ -74,8 +77,10 @@ def told_in(text: str, spec: FoldSpec) -> Told:
     """
     if spec.ledger is None:
         return Told(text, ())
+    if not any(map(_TOLD.match, text.split("\n"))):
+        return Told(text, ())
     retained, lines = [], []
-    sentences = [(turn, sentence) for turn, said in _said(spec) for sentence in split_sentences(said)]
+    sentences = [(turn, sentence) for turn, said in _said(spec) for sentence in split_sentences(said)[:_MOST_SENTENCES]]
     for line in text.split("\n"):
         found = _TOLD.match(line)
         source = found and _source(found["told"], sentences)

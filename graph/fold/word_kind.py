@@ -194,10 +194,6 @@ _TOLD: Final = re.compile(
     r"|\b(?:not allowed|forbid(?:den|s)?|forbade|prohibit(?:ed|s)?|under no circumstances)\b"
     r"|\b(?:i|we)\s+(?:do not|don['’]t|never)\s+(?:want|like|eat|drink|use|accept|allow)\b)"
 )
-# The user's taste or choice in a summary's wording.
-_TOLD_TASTE: Final = re.compile(
-    r"선호|취향|(?:로|기로|을|를)\s(?:결정|선택|확정)|기로\s(?:함|했)|(?i:\bprefer(?:s|red|ence)?\b|\b(?:rather\sthan|decided|chose|chosen|decision)\b)"
-)
 # What tells whoever summarises this chat what to write: no word of the user on the answers.
 _TO_SUMMARISER: Final = re.compile(
     r"(?:대화|채팅|세션|위\s?내용)[를을의]?\s[^.!?\n]{0,20}?요약|요약(?:문|본|록)?(?:에서|에(?:는|도)?\s|할\s?때|하는\s(?:AI|모델|사람|쪽|도구|시스템)|자(?:는|에게|가)|\s?시에)"
@@ -243,11 +239,11 @@ def wording_of(sentence: str) -> Wording | None:
     return None
 
 
+# What is longer is no sentence that somebody said.
+_LONGEST_CHARS: Final = 2_000
+
+
 def is_rule(sentence: str) -> bool:
     """Returns True for a prohibition or a rule, in a user's or a summary's wording."""
-    return any(pattern.search(sentence) for pattern in (FORBIDS, RULES, _TOLD))
-
-
-def is_word(sentence: str) -> bool:
-    """Returns True for a prohibition, rule, preference or choice; answers have their likes of the last two."""
-    return is_rule(sentence) or any(pattern.search(sentence) for pattern in (CHOOSES, PREFERS, _TOLD_TASTE))
+    said = sentence[:_LONGEST_CHARS]
+    return any(pattern.search(said) for pattern in (FORBIDS, RULES, _TOLD))

@@ -8,7 +8,8 @@ import pytest
 
 from tests.fake.timed_function import FUNCTIONS
 
-MOST_SECONDS = 1.5
+# Twice what the slowest takes on a busy machine: what this is for takes minutes.
+MOST_SECONDS = 4.0
 
 
 @pytest.mark.slow
