@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from math import ceil
 from typing import Final, Literal, NamedTuple
 
@@ -33,10 +32,6 @@ _MARK: Final = re.compile(
 )
 
 
-# The many facts that are stored beside summaries crowd their texts out of the other cache.
-_facts_in = lru_cache(maxsize=64)(facts_in)
-
-
 class _Rank(NamedTuple):
     """Sort key among facts of equal weight: position in its record's list, then the record's age."""
 
@@ -45,7 +40,7 @@ class _Rank(NamedTuple):
 
 
 def without_marks(text: str) -> str:
-    return _MARK.sub(" ", text)
+    return _MARK.sub(" ", text).strip()
 
 
 def line_in(summary: str) -> str:
@@ -75,7 +70,7 @@ def carried_facts(records: Sequence[Record], since: Iterable[str] = ()) -> tuple
     later: list[Clause] = []
     summaries = [*(without_question(record.summary) for record in records[:-1]), records[-1].summary]
     texts = [without_marks(without_line(summary)) for summary in summaries]
-    readings = list(map(_facts_in, texts))
+    readings = list(map(facts_in, texts))
     gone = superseded((*texts, *since))
     for age, (record, summary, reading) in enumerate(reversed([*zip(records, summaries, readings, strict=True)])):
         said = said_in(without_marks(summary))

@@ -94,7 +94,8 @@ def _weightiest(spec: FoldSpec) -> Sequence[Fact]:
     """
     sources = list(_fact_sources(spec))
     replaced = superseded_in(sources)
-    known = {fact.identity for fact in spec.carried} | pasted_facts(spec.messages, spec.language)
+    pasted = frozenset() if spec.is_merge else pasted_facts(spec.messages, spec.language)
+    known = {fact.identity for fact in spec.carried} | pasted
     fresh = [fact for fact in facts_of(sources) if fact.identity not in known]
     told = (fact for fact in (*spec.carried, *fresh) if not (is_out(fact, replaced) or stands_for_nothing(fact)))
     counted = (fact for fact in told if fact.is_of_user and fact.is_countable)

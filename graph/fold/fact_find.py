@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import cache
 from itertools import filterfalse
 from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
+from graph.core.text import remembered
 from graph.core.turn import is_repetition, text_of
 from graph.fold.fact_key import inner_offsets, key_of, narrow
 from graph.fold.fact_noise import common_chars, is_table_row, machine_lines
@@ -39,8 +40,6 @@ _FIRM_WEIGHT: Final = 4.5
 _LITTLE_DIGITS: Final = 2
 _ANSWER_WEIGHT: Final = 0.5
 _TOOL_WEIGHT: Final = 0.4
-# A fold asks for the facts of each of its messages several times: for its request and for each draft.
-_KNOWN_TEXTS: Final = 64
 _MOST_FIRST: Final = 3_000
 _MOST_LAST: Final = 1_000
 _INSTRUCTIONS: Final = ("negation", "rule", "preference", "choice")
@@ -90,27 +89,45 @@ class Fact:
         return self.weight >= _FIRM_WEIGHT
 
 
-@lru_cache(maxsize=_KNOWN_TEXTS)
-def facts_in(text: str) -> tuple[Fact, ...]:
+def facts_in(text: str, *, with_instructions: bool = True) -> tuple[Fact, ...]:
     """Returns the facts of a text in order, each once by key; time is linear in the text.
 
     No fact crosses the end of a line. Of pasted data with thousands of facts not all are returned; see `fact_spans`.
+    Without instructions, which are half of the time, no rules, prohibitions, preferences and choices are searched.
     """
+    return (_all_facts_in if with_instructions else _plain_facts_in)(text)
+
+
+def _distinct(spans: Iterable[tuple[int, int, Fact]]) -> tuple[Fact, ...]:
     seen: dict[tuple[str, str], Fact] = {}
-    for _, _, fact in fact_spans(text):
+    for _, _, fact in spans:
         known = seen.setdefault(fact.identity, fact)
         if known.is_cell and not fact.is_cell:
             seen[fact.identity] = fact
     return tuple(seen.values())
 
 
-@lru_cache(maxsize=_KNOWN_TEXTS)
+@remembered
+def _all_facts_in(text: str) -> tuple[Fact, ...]:
+    return _distinct(fact_spans(text))
+
+
+@remembered
+def _plain_facts_in(text: str) -> tuple[Fact, ...]:
+    return _distinct(_spans_of(text, with_instructions=False))
+
+
+@remembered
 def fact_spans(text: str) -> Sequence[tuple[int, int, Fact]]:
     """Returns start, end and fact for each fact of a text; a quoted term, rule or prohibition may overlap others.
 
     Beyond about 3,000 facts at the beginning and 1,000 at the end, only rules and prohibitions are searched, up to
     3,000.
     """
+    return _spans_of(text, with_instructions=True)
+
+
+def _spans_of(text: str, *, with_instructions: bool) -> Sequence[tuple[int, int, Fact]]:
     lines = text.split("\n")
     cells = machine_lines(lines)
     facts_of_line = cache(_facts_of_line)  # pasted data may have a line many times
@@ -120,12 +137,12 @@ def fact_spans(text: str) -> Sequence[tuple[int, int, Fact]]:
         for index in indexes:
             if left <= 0 or index in found:
                 break
-            found[index] = facts_of_line(lines[index], is_cell=bool(cells[index]))
+            found[index] = facts_of_line(lines[index], is_cell=bool(cells[index]), with_instructions=with_instructions)
             left -= len(found[index])
     spans: list[tuple[int, int, Fact]] = []
     offset = instructions = 0
     for index, line in enumerate(lines):
-        if index not in found and instructions < _MOST_FIRST:
+        if with_instructions and index not in found and instructions < _MOST_FIRST:
             found[index] = facts_of_line(line, is_cell=bool(cells[index]), only_instructions=True)
         for start, end, fact in found.get(index, ()):
             instructions += is_instruction(fact)
@@ -134,16 +151,16 @@ def fact_spans(text: str) -> Sequence[tuple[int, int, Fact]]:
     return tuple(spans)
 
 
-def _facts_of_line(line: str, *, is_cell: bool, only_instructions: bool = False) -> tuple[tuple[int, int, Fact], ...]:
+def _facts_of_line(
+    line: str, *, is_cell: bool, with_instructions: bool = True, only_instructions: bool = False
+) -> tuple[tuple[int, int, Fact], ...]:
     left = {False: _MOST_FIRST, True: _MOST_FIRST}
     found: list[tuple[int, int, Fact]] = []
     # What a program printed forbids nothing; people write tables with pipes.
-    instructs = not is_cell or is_table_row(line)
-    scanned = _scan(narrow(line), only_instructions=only_instructions)
+    instructs = with_instructions and (not is_cell or is_table_row(line))
+    scanned = _scan(narrow(line), only_instructions=only_instructions, instructs=instructs)
     for start, end, kind in sorted(scanned, key=lambda each: each[:2]):
         written, is_order = line[start:end], kind in _INSTRUCTIONS
-        if is_order and not instructs:
-            continue
         key = instruction_key(written) if is_order else key_of(written)
         if left[is_order] and key.strip():
             left[is_order] -= 1
@@ -162,8 +179,8 @@ def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
     for message in filterfalse(is_repetition, messages):
         is_users = isinstance(message, HumanMessage)
         share = 1.0 if is_users else _TOOL_WEIGHT if isinstance(message, ToolMessage) else _ANSWER_WEIGHT
-        for fact in facts_in(text_of(message)):
-            if fact.kind == "vague" or fact.is_cell or (fact.kind in _INSTRUCTIONS and not is_users):
+        for fact in facts_in(text_of(message), with_instructions=is_users):
+            if fact.kind == "vague" or fact.is_cell:
                 continue
             weight = fact.weight * share
             identity = fact.identity
@@ -202,9 +219,9 @@ def by_weight(facts: Iterable[Fact]) -> tuple[Fact, ...]:
     return tuple(sorted(facts, key=lambda fact: -fact.weight))
 
 
-def _scan(line: str, *, only_instructions: bool) -> Iterator[tuple[int, int, Kind]]:
+def _scan(line: str, *, only_instructions: bool, instructs: bool) -> Iterator[tuple[int, int, Kind]]:
     plain, marked = ([], []) if only_instructions else (_matched(line), _marked(line))
-    instructions = list(instructions_in(line))
+    instructions = list(instructions_in(line)) if instructs else []
     if not (plain or marked or instructions):
         return
     inner = inner_offsets(line)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from graph.core.text import remembered
+
 # The number of groups is bounded: a list of three-digit numbers looks like one number.
 _DIGITS: Final = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,7}+(?![0-9])|[0-9]++)"
 # 6천520, 3억 5천만, 180만
@@ -33,6 +35,11 @@ def narrow(text: str) -> str:
     return text.translate(_WIDE).replace("\u00a0", " ").replace("\u3000", " ")
 
 
+def keys_of(text: str) -> str:
+    """Returns the keys of a text's lines, a line each; unlike `key_of`, what was read of a line isn't read again."""
+    return "\n".join(map(_key_of_line, text.split("\n")))
+
+
 def key_of(text: str) -> str:
     """Returns a text's comparison key: tokens between single spaces, with a space at each end; " " without tokens.
 
@@ -44,6 +51,9 @@ def key_of(text: str) -> str:
     if "제" in dated or " 대 " in dated:
         dated = _RATIO.sub(lambda match: match[0].replace(" 대 ", ":"), _ORDINAL.sub("", dated))
     return "".join([" ", *(f"{_canonical(match[0])} " for match in _TOKEN.finditer(dated))])
+
+
+_key_of_line = remembered(key_of)
 
 
 def inner_offsets(text: str) -> bytearray:

@@ -66,6 +66,11 @@ class Values:
         self.add(text)
 
     def add(self, text: str) -> None:
+        self.note(text)
+        self.take(figures_in(text), text)
+
+    def note(self, text: str) -> None:
+        """Adds what is no figure: years, persons, weekdays."""
         self.years.update(int(year) for year in _YEAR.findall(text))
         self.persons.update(
             (match["surname"], match["given"] or "", match["title"]) for match in _PERSON.finditer(text)
@@ -76,7 +81,6 @@ class Values:
             else:
                 written = match["whole"] or match["bracketed"] or match["list"]
                 self.weekdays.update(_WEEKDAYS.index(char) for char in written if char in _WEEKDAYS)
-        self.take(figures_in(text), text)
 
     def take(self, figures: Iterable[Figure], text: str) -> None:
         month, since = 0.0, 0

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations, permutations
-from typing import Final
+from typing import Final, NamedTuple
 
+from graph.core.text import remembered
 from graph.fold.fact_key import narrow
 from graph.fold.fact_value import Values
 from graph.fold.figure import (
@@ -87,6 +88,14 @@ class _Said:
         days = {last[1] - first[1] for first, last in combinations(dates, 2) if first[0] == last[0]}
         hours = {(last - first) % HALF_DAY * 60 for first, last in permutations(times, 2)}
         return hours | {(day + extra) * _DAY_SECONDS for day in days for extra in (0, 1)}
+
+
+class _Line(NamedTuple):
+    """The figures of a line, and the numbers that it may be read to have, in words and in all."""
+
+    figures: tuple[Figure, ...]
+    words: frozenset[float]
+    numbers: frozenset[float]
 
 
 def invented_in(text: str, known: Iterable[str]) -> tuple[str, ...]:
@@ -245,9 +254,20 @@ def _computed(operands: Sequence[float]) -> set[float]:
 
 @lru_cache(maxsize=_KNOWN_SOURCES)
 def _said(text: str) -> _Said:
-    values = Values(text)
-    values.take(loose_figures_in(text), text)
-    return _Said(values, words_in(text), numbers_in(text), f" {_runs(text)} ", _BETWEEN_DIGITS.sub("", text))
+    values, words, numbers = Values(), set[float](), set[float]()
+    values.note(text)
+    for line in dict.fromkeys(text.split("\n")):
+        read = _read(line)
+        values.take(read.figures, line)
+        words |= read.words
+        numbers |= read.numbers
+    return _Said(values, words, numbers, f" {_runs(text)} ", _BETWEEN_DIGITS.sub("", text))
+
+
+@remembered
+def _read(line: str) -> _Line:
+    figures = (*figures_in(line), *loose_figures_in(line))
+    return _Line(figures, frozenset(words_in(line)), frozenset(numbers_in(line)))
 
 
 def _runs(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
+from graph.core.text import remembered
 from graph.core.turn import text_of
 from graph.fold.fact_find import Fact, fact_spans
 from graph.fold.fact_key import narrow
@@ -58,7 +59,6 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?。])\s|\n")
 _NEAR_CHARS: Final = 60
 # A fold asks for those of its source for its request and for each draft.
 _KNOWN_SOURCES: Final = 16
-_KNOWN_TEXTS: Final = 64
 _KNOWN_SENTENCES: Final = 512
 # Of pasted data not every value is looked at.
 _MOST_KNOWN: Final = 300
@@ -141,7 +141,7 @@ def without_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return " ".join([*parts, text[last:]])
 
 
-@lru_cache(maxsize=_KNOWN_TEXTS)
+@remembered
 def _read(said_text: str) -> tuple[Sequence[_Said], Sequence[Fact], Sequence[tuple[int, bool]]]:
     """Returns a text's values, those named only to be replaced, and which correct (True) or change what was said."""
     text = narrow(said_text)

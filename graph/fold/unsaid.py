@@ -10,7 +10,7 @@ from typing import Final
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
 from graph.core.turn import text_of
-from graph.fold.fact_key import key_of, narrow
+from graph.fold.fact_key import key_of, keys_of, narrow
 from graph.fold.fact_rule import Clause, clauses_of, option_words
 from graph.fold.user_word import people_in
 
@@ -64,8 +64,8 @@ def _decisions(text: str, messages: Sequence[AnyMessage], own: Sequence[str], kn
     taken = "".join(map(key_of, _taken_up(messages, own)))
     users = "".join(clause.key for clause in said) + taken
     chosen = {option for each in (*earlier, *own) for option in option_words(each)}
-    known_key = key_of(known)
-    answers = "".join(key_of(text_of(message)) for message in messages if isinstance(message, AIMessage))
+    known_key = keys_of(known)
+    answers = "\n".join(keys_of(text_of(message)) for message in messages if isinstance(message, AIMessage))
     for clause in _stated(text):
         if not _DECIDED.search(clause.text) or _OTHERS.search(clause.text) or clause.is_negated:
             continue
@@ -113,7 +113,7 @@ def _strangers(text: str, known: str) -> Iterator[str]:
     people = people_in(text)
     if not people:
         return
-    known_key = key_of(known)
+    known_key = keys_of(known)
     roles: dict[str, set[str]] = defaultdict(set)
     for person in people_in(known):
         roles[key_of(person.name)].add(_role(person.role))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Final, Literal, NamedTuple
 
 from langchain_core.messages import HumanMessage
 
 from graph.core.language import own_lines, user_language
+from graph.core.text import remembered
 from graph.fold.fact_key import NOUN_END, key_of, narrow, one_of
 from graph.fold.fact_noise import common_chars
 from graph.fold.fact_pattern import NO_NAME, NO_VERB, SURNAME, TITLE
@@ -146,7 +147,12 @@ def people_in(text: str) -> tuple[Person, ...]:
     return tuple({(person.name, person.role): person for person in people}.values())
 
 
-def _people_of(line: str) -> Iterator[tuple[int, Person]]:
+@remembered
+def _people_of(line: str) -> Sequence[tuple[int, Person]]:
+    return tuple(_named_in(line))
+
+
+def _named_in(line: str) -> Iterator[tuple[int, Person]]:
     for start, sentence in sentences_of(narrow(line)):
         matches = islice((match for pattern in _PAIRS for match in pattern.finditer(sentence)), _MOST_PAIRS)
         taken: list[tuple[int, int]] = []
