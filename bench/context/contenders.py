@@ -1,4 +1,4 @@
-"""Plays the scripted chat with Turnfold's strategies and with the libraries that they are compared with.
+"""Plays the scripted chat with Turnfold's strategies, and with the full history or the newest part of it.
 
 Tokens are counted exactly (o200k), and how many of them a provider's cache would hold.
 """
@@ -12,20 +12,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from os.path import commonprefix
-from typing import Any
 
 from bpe_openai import get_encoding
-from langchain.agents.middleware import SummarizationMiddleware
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, get_buffer_string, trim_messages
-from langchain_core.outputs import ChatGeneration, ChatResult
-from langgraph.graph.message import add_messages
-from langmem.short_term import SummarizationNode
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, trim_messages
 
 from bench.context.script import ScriptedTurn
 from graph.core.model_input import ModelInput, system_part
 from graph.core.snapshot import SessionSnapshot
-from graph.core.text import estimate_tokens, measure
+from graph.core.text import measure
 from graph.fold.extract import extract_summary
 from graph.fold.record import begin_record, end_record
 from graph.fold.request import LastInput, messages_behind, price_in_place, price_quoted, request_in_place, requests_for
@@ -38,13 +32,11 @@ from prompt.system import chat
 CACHED_PRICE = 0.1
 OUTPUT_PRICE = 4.0
 SMALL_MODEL_PRICE = 0.1
-SUMMARY_TOKENS = 1_024
 SOURCE_TOKENS = 1_000_000
 _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 _TRIES = 2
-_ASKING = ("Create a summary of the conversation above", "Extend this summary by taking into account")
 _ENCODING = get_encoding("o200k_base")
-_SYSTEM = SystemMessage(chat.get_prompt("ko", can_recall=False))
+SYSTEM = SystemMessage(chat.get_prompt("ko", can_recall=False))
 
 Costs = tuple[float, float, float]
 OnInput = Callable[[int, str], None]
@@ -195,7 +187,7 @@ class OurRun:
             requests = list(requests_for(spec, SOURCE_TOKENS))
             draft = extract_summary(spec.messages, sum(request.aim_chars for request in requests))
             for index, request in enumerate(requests):
-                behind = [] if flaw is None else messages_behind(request, index, drafts[-1], flaw)
+                behind: list[BaseMessage] = [] if flaw is None else messages_behind(request, index, drafts[-1], flaw)
                 self.meter.summary(
                     "\n".join(message.text for message in [*request.messages, *behind]), draft, in_place=in_place
                 )
@@ -214,47 +206,13 @@ class OurRun:
     def _messages_in_place(self, spec: FoldSpec) -> Sequence[BaseMessage]:
         """Returns the messages of the request in place if `LastInputs` would choose it with a cache."""
         answer = self._archive[-1].message
-        if not isinstance(answer, AIMessage):
+        if self._built is None or not isinstance(answer, AIMessage):
             return ()
         last = LastInput("bench", self._built, (), answer)
         request = request_in_place(last, spec)
-        is_cheaper = request is not None and price_in_place(last, request) < price_quoted(spec, SOURCE_TOKENS)
-        return request.messages if is_cheaper else ()
-
-
-class ExtractiveChat(BaseChatModel):
-    """The libraries' summary model; picks sentences of the source as ours does."""
-
-    meter: Meter
-
-    @property
-    def _llm_type(self) -> str:
-        return "extractive"
-
-    def _generate(self, messages: list[BaseMessage], *_: object, **__: object) -> ChatResult:
-        text = extract(_sources(messages))
-        self.meter.summary("\n".join(map(render, messages)), text)
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(text))])
-
-
-def extract(source: Sequence[AnyMessage]) -> str:
-    """Picks sentences, about 1,024 tokens in all."""
-    text = "".join(message.text for message in source)
-    chars = int(SUMMARY_TOKENS * len(text) / max(1, estimate_tokens(text)))
-    return extract_summary(source, chars)
-
-
-def _sources(asked: Sequence[BaseMessage]) -> list[AnyMessage]:
-    """Returns the messages to summarise, without the instructions around them."""
-    found: list[AnyMessage] = []
-    for message in asked:
-        text = message.text
-        if _ASKING[1] in text:
-            # langmem's text around the previous summary: "...so far: {summary}\n\nExtend this summary ..."
-            found.insert(0, SystemMessage(text.partition(":")[2].rpartition(_ASKING[1])[0].strip()))
-        elif _ASKING[0] not in text:
-            found.append(message)
-    return found
+        if request is None or price_in_place(last, request) >= price_quoted(spec, SOURCE_TOKENS):
+            return ()
+        return request.messages
 
 
 Prepare = Callable[[list[AnyMessage]], Sequence[BaseMessage]]
@@ -262,74 +220,19 @@ Prepare = Callable[[list[AnyMessage]], Sequence[BaseMessage]]
 
 
 def full_history(history: list[AnyMessage]) -> Sequence[BaseMessage]:
-    return [_SYSTEM, *history]
+    return [SYSTEM, *history]
 
 
 def trimmed(budget_tokens: int) -> Prepare:
     """`trim_messages`: sends the newest messages within a budget, starting with a question."""
     return lambda history: trim_messages(
-        [_SYSTEM, *history],
+        [SYSTEM, *history],
         max_tokens=budget_tokens,
         token_counter=count_messages,
         strategy="last",
         start_on="human",
         include_system=True,
     )
-
-
-def middleware(budget_tokens: int, meter: Meter) -> Prepare:
-    """LangChain's `SummarizationMiddleware`: at the budget, summarises all but the newest half."""
-
-    def summarise(messages: Sequence[BaseMessage]) -> str:
-        text = extract(messages)
-        prompt = made.summary_prompt.format(messages=get_buffer_string(messages, format="xml"))
-        meter.summary(prompt, text)
-        return text
-
-    made = SummarizationMiddleware(
-        model=ExtractiveChat(meter=meter),
-        trigger=("tokens", budget_tokens),
-        keep=("tokens", budget_tokens // 2),
-        token_counter=count_messages,
-        trim_tokens_to_summarize=None,
-        summarizer=summarise,
-    )
-    messages: list[Any] = []
-    known = 0
-
-    def prepare(history: list[AnyMessage]) -> Sequence[BaseMessage]:
-        """Adds the new messages and runs the middleware, as its agent does before each call."""
-        nonlocal messages, known
-        messages += history[known:]
-        known = len(history)
-        update = made.before_model({"messages": messages}, None)
-        if update is not None:
-            messages = add_messages(messages, update["messages"])
-        return [_SYSTEM, *messages]
-
-    return prepare
-
-
-def langmem(budget_tokens: int, meter: Meter) -> Prepare:
-    """langmem's `SummarizationNode`: at the budget, folds the oldest messages into a running summary."""
-    node = SummarizationNode(
-        model=ExtractiveChat(meter=meter),
-        max_tokens=budget_tokens,
-        max_tokens_before_summary=budget_tokens,
-        max_summary_tokens=SUMMARY_TOKENS,
-        token_counter=count_messages,
-        output_messages_key="sent",
-    )
-    context: dict[str, Any] = {}
-
-    def prepare(history: list[AnyMessage]) -> Sequence[BaseMessage]:
-        """Runs the node as a graph would before each call."""
-        nonlocal context
-        update = node.invoke({"messages": list(history), "context": context})
-        context = update.get("context", context)
-        return [_SYSTEM, *update["sent"]]
-
-    return prepare
 
 
 def play(prepare: Prepare, meter: Meter, script: Sequence[ScriptedTurn], on_input: OnInput) -> None:
