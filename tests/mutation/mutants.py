@@ -202,7 +202,6 @@ _CORE: Final = (
         (' + (kind == "choice")', ""),
         ("and (clause.permits or not is_off):", "and not is_off:"),
         ("(has_first or has_second)", "(has_first and has_second)"),
-        ("_DROPS.search(text)))", "False))"),
     ),
     *_group(
         "core",
