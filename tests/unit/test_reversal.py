@@ -106,6 +106,8 @@ def test_a_rule_with_less_force_or_another_limit_is_seen(said: str, summary: str
         ),
         (["Ask me before you send anything."], "Ask before sending anything."),
         (["야간버스는 절대 예약하지 마세요."], "규칙: 야간버스 예약 금지. 주간버스는 되도록 창가."),
+        (["야간버스는 절대 예약하지 마세요."], "규칙: 야간버스 예약 절대 금지. 야간버스 예약은 되도록 하지 않음."),
+        (["Don't restart broker kafka-3 until October 3."], "By that date no restart of broker kafka-3."),
         (["되도록 표는 쓰지 마세요."], "표는 되도록 쓰지 않음."),
         (["서버는 금요일까지 절대 재시작하지 마세요."], "금요일까지 서버 재시작 금지."),
         (["답변은 짧게 해 주세요."], "답변은 짧게. 제안: 표를 쓰는 게 좋음."),

@@ -78,6 +78,7 @@ def test_a_decision_or_a_person_that_is_none_of_the_users_is_seen(said: list[tup
             "캐시를 쓰기로 함.",
         ),
         ([("user", "가격 올리는 건 접죠."), ("assistant", "네.")], "인상 보류 결정."),
+        ([("user", "가격 올리는 건 접죠."), ("assistant", "네.")], "동결로 결정."),
         (MOVE, "(1턴) 10월 14일 22시 전환(A안)으로 결정."),
         ([("summary", "(1턴) 캐시를 쓰기로 함, 1번."), ("user", "다음은요?")], "(1턴) 1번, 캐시를 쓰기로 함."),
         ([("user", "왜 늦죠?"), ("assistant", "확인해 다시 알리기로 했습니다.")], "확인해 다시 알리기로 함."),
