@@ -24,6 +24,7 @@ from prompt.system.framing import (
     COMPACTION_HEADING,
     CONTEXT_PART,
     CURRENT_PART,
+    LEDGER_HEADING,
     RECENT_PART,
     SPEAKER,
     SUMMARY_HEADING,
@@ -291,6 +292,8 @@ def _summary(text: str) -> SystemMessage:
 
 _HEADING: Final = re.compile("^(?:" + "|".join(map(re.escape, SUMMARY_HEADING.values())) + ")$", re.MULTILINE)
 _RECORD: Final = re.compile(r"^\[(?:Turns )?(\d+(?:-\d+)?)턴?\] ?", re.MULTILINE)
+_KEPT_HEADING: Final = re.compile("^(?:" + "|".join(map(re.escape, LEDGER_HEADING.values())) + ")$", re.MULTILINE)
+_KEPT: Final = re.compile(r"^- \((?:turn )?(?P<turn>\d+)턴?\) (?P<text>[^\n]+)$", re.MULTILINE)
 _SPEAKERS: Final = "|".join(sorted({name for names in SPEAKER.values() for name in names.values()}))
 _QUOTED_SPEAKER: Final = re.compile(rf"^(?:{_SPEAKERS}): ")
 
@@ -312,7 +315,11 @@ def read_passages(messages: Iterable[BaseMessage]) -> list[Passage]:
 
     Left out are questions, requests, small talk, the embedded model's own phrases, and answers in raw turns.
     """
-    return _distinct(Passage(each, turns) for text, turns in _sources(messages) for each in _statements(text))
+    return _distinct(
+        Passage(each, turns, is_recalled=is_kept)
+        for text, turns, is_kept in _sources(messages)
+        for each in _statements(text)
+    )
 
 
 def read_recalled(result: str) -> list[Passage]:
@@ -327,14 +334,19 @@ def has_summaries(messages: Iterable[BaseMessage]) -> bool:
     return any(isinstance(message, SystemMessage) and _HEADING.search(message.text) for message in messages)
 
 
-def _sources(messages: Iterable[BaseMessage]) -> Iterator[tuple[str, str]]:
+def _sources(messages: Iterable[BaseMessage]) -> Iterator[tuple[str, str, bool]]:
+    """Yields texts with their turns; True for what the user said word for word in a turn that is folded."""
     for message in messages:
         if isinstance(message, SystemMessage):
             heading = _HEADING.search(message.text)
-            parts = _RECORD.split(message.text[heading.end() :]) if heading else []
-            yield from zip(parts[0::2], ("", *parts[1::2]), strict=False)
+            records, *kept = _KEPT_HEADING.split(message.text[heading.end() :] if heading else "", maxsplit=1)
+            parts = _RECORD.split(records)
+            for text, turns in zip(parts[0::2], ("", *parts[1::2]), strict=False):
+                yield text, turns, False
+            for line in _KEPT.finditer("".join(kept)):
+                yield line["text"], line["turn"], True
         elif not (isinstance(message, AIMessage) or is_recalled(message) or is_note(message)):
-            yield message.text, ""
+            yield message.text, "", False
 
 
 def _statements(text: str) -> Iterator[str]:

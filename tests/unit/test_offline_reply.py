@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 
-from graph.core.model_input import SystemPart, assemble
+from graph.core.model_input import SystemPart, assemble, system_part
 from graph.core.pin import ContextBlock
 from graph.core.turn import EMBEDDED_MODEL, NOTE_TOOLS, undivided
 from graph.offline.chat_model import CLOCK_TOOL, OfflineChat, Reply, compose
 from graph.offline.phrase import ENGLISH, KOREAN
 from graph.value.record import HistoryEntry
-from prompt.system.framing import SPEAKER
+from prompt.system.framing import LEDGER_HEADING, SPEAKER
 
 TOOLS = (CLOCK_TOOL, "web_search")
 SYSTEM = SystemPart("당신은 유용한 AI 어시스턴트입니다.", 1)
@@ -82,6 +82,27 @@ def test_a_question_is_answered_from_the_summaries_in_its_language() -> None:
         assert fact in text
         assert source in text
         assert fact not in answer(question)
+
+
+def test_what_is_kept_word_for_word_is_quoted_from_its_turn_and_nothing_of_what_frames_it() -> None:
+    for system, kept, question, quoted in (
+        (
+            SYSTEM,
+            "야간버스는 절대 타지 않아요",
+            "지금까지 정한 것을 다시 알려 줘",
+            "야간버스는 절대 타지 않아요 (1턴의 원문에서)",
+        ),
+        (
+            system_part("en", can_recall=True),
+            "We never take the night bus",
+            "What have we settled so far?",
+            "We never take the night bus (from turn 1)",
+        ),
+    ):
+        record: HistoryEntry = {**entry(1, KOREAN_SUMMARIES[0]), "ledger": [[1, "negation", kept]]}
+        text = compose(list(assemble(system, [record], [HumanMessage(question)]).messages), TOOLS).text
+        assert f"- {quoted}" in text.splitlines()
+        assert not any(words in text for heading in LEDGER_HEADING.values() for words in heading.splitlines())
 
 
 def test_what_was_said_in_raw_turns_is_found_too_the_newer_first_and_nothing_of_its_own() -> None:
