@@ -228,6 +228,8 @@ def wording_of(sentence: str) -> Wording | None:
     Who asks what was forbidden forbids nothing, and who asks about an option chooses none. What tells a summariser
     what to write is none either.
     """
+    if not _WORDS.search(sentence):
+        return None
     for wording in _KINDS:
         is_order = wording.pattern in (FORBIDS, RULES)
         is_question = _QUESTION.search(sentence)
@@ -239,6 +241,8 @@ def wording_of(sentence: str) -> Wording | None:
     return None
 
 
+# Rows of numbers, of which data has thousands, say nothing of the kind.
+_WORDS: Final = re.compile(r"[가-힣]|[A-Za-z]{2}")
 # What is longer is no sentence that somebody said.
 _LONGEST_CHARS: Final = 2_000
 
@@ -246,4 +250,4 @@ _LONGEST_CHARS: Final = 2_000
 def is_rule(sentence: str) -> bool:
     """Returns True for a prohibition or a rule, in a user's or a summary's wording."""
     said = sentence[:_LONGEST_CHARS]
-    return any(pattern.search(said) for pattern in (FORBIDS, RULES, _TOLD))
+    return bool(_WORDS.search(said)) and any(pattern.search(said) for pattern in (FORBIDS, RULES, _TOLD))
