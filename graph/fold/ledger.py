@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from langchain_core.messages import HumanMessage
@@ -52,10 +53,15 @@ def ledger_of(spec: FoldSpec, told: Sequence[LedgerLine] = ()) -> tuple[LedgerLi
     found, script = [*spec.kept], _script(spec)
     for turn, said in _said(spec):
         held = standing([*spec.ledger, *found], {})
+        people = [line for line in held if line.kind == "person"]
         for sentence in split_sentences(said)[:_MOST_SENTENCES] if held else ():
-            if _CHANGES.search(sentence) or lifts_rule(sentence) or any(each.permits for each in clauses_of(sentence)):
-                found += (LedgerLine(turn, "lifted", line.id) for line in held if _takes_back(sentence, line))
-        known = {_identity(word) for line in (*spec.ledger, *found) for word in user_words(line.text, script)}
+            # Somebody may have another role without a word of change.
+            may_lift = _CHANGES.search(sentence) or lifts_rule(sentence)
+            may_lift = may_lift or any(clause.permits for clause in clauses_of(sentence))
+            lifted = (line for line in (held if may_lift else people) if _takes_back(sentence, line))
+            found += (LedgerLine(turn, "lifted", line.id) for line in lifted)
+        held = standing([*spec.ledger, *found], {})
+        known = {each for line in held for each in _identities(line.text, script)}
         new = [word for word in user_words(said, script) if _identity(word) not in known]
         found += (LedgerLine(turn, word.kind, word.text[:_LONGEST_CHARS]) for word in new)
         found += (line for line in told if line.turn == turn)
@@ -108,6 +114,12 @@ def _said(spec: FoldSpec) -> Iterator[tuple[int, str]]:
 
 def _identity(word: UserWord) -> tuple[str, str]:
     return word.kind, word.key
+
+
+@lru_cache(maxsize=1_024)
+def _identities(line: str, script: str) -> tuple[tuple[str, str], ...]:
+    """Reads a line of a ledger, which each message behind it is compared with."""
+    return tuple(map(_identity, user_words(line, script)))
 
 
 def _source(told: str, sentences: Sequence[tuple[int, str]]) -> LedgerLine | None:

@@ -61,12 +61,19 @@ def test_who_writes_korean_in_an_english_session_is_kept_in_korean() -> None:
         (LIKES.text, "구글 문서와 워드를 나란히 열어요.", False),
         ("견적은 2번으로 할게요", "아니, 1번으로 바꿀게요.", True),
         ("손해사정사는 김도현이에요", "김도현 팀장은 이제 조사관이에요.", True),
+        ("손해사정사는 김도현이에요", "김도현 조사관이 왔어요.", True),
+        ("손해사정사는 김도현이에요", "김도현 손해사정사가 왔어요.", False),
     ],
 )
 def test_a_later_sentence_takes_a_line_back(said: str, later: str, *, is_lifted: bool) -> None:
     (line,) = ledger_of(fold_with(said))
     lifted = [each.text for each in ledger_of(fold_with(later, ledger=(line,))) if each.kind == "lifted"]
     assert lifted == ([line.id] if is_lifted else [])
+
+
+def test_a_rule_that_was_taken_back_and_is_said_again_stands_again() -> None:
+    lines = ledger_of(fold_with(f"{RULE.text}.", "이제 계약서에는 서명해도 괜찮아요.", f"{RULE.text}."))
+    assert [(line.turn, line.text) for line in standing(lines, {})] == [(3, RULE.text)]
 
 
 def test_what_was_taken_back_or_struck_out_does_not_stand_and_what_was_restored_does() -> None:
