@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from graph.core.remembered import remembered
 from prompt.system.framing import Language
 
 _WEEKDAYS: Final[Mapping[Language, Sequence[str]]] = {
@@ -99,9 +100,13 @@ def has_relative_day(text: str) -> bool:
     return _RELATIVE.search(text) is not None
 
 
-def days_meant(text: str, day: str) -> Iterator[str]:
-    """Yields the dates that the words of a text said on a day may mean: 내일, last Friday, in two weeks."""
-    said = date.fromisoformat(day)
+@remembered
+def days_meant(text: str, day: str) -> Sequence[str]:
+    """Returns the dates that the words of a text said on a day may mean: 내일, last Friday, in two weeks."""
+    return tuple(dict.fromkeys(_days_meant(text, date.fromisoformat(day))))
+
+
+def _days_meant(text: str, said: date) -> Iterator[str]:
     for match in _RELATIVE.finditer(text):
         for offset in _offsets(match, said.weekday()):
             try:

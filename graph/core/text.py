@@ -6,9 +6,9 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache, wraps
-from typing import Any, Final, TypeVar
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage
 
@@ -20,11 +20,6 @@ _REPLACEMENT: Final = "\ufffd"
 # Signs that turn round how others are shown, and letters that only models see.
 HIDING: Final = re.compile("[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\U000e0000-\\U000e007f]")
 _TITLE_CHARS: Final = 40
-_Read = TypeVar("_Read")
-# At most eight million characters of short texts.
-_SHORT_CHARS: Final = 2_000
-_SHORT_TEXTS: Final = 4_096
-_LONG_TEXTS: Final = 64
 # Markdown that a title doesn't begin with.
 LEADING_MARKS: Final = "#>*- `"
 _BEGINNING: Final = 100
@@ -62,20 +57,6 @@ def check_text(text: str, *, max_chars: int) -> None:
         raise InputError("empty")
     if len(text) > max_chars:
         raise InputError("too_long", f"{len(text)} > {max_chars}")
-
-
-def remembered(read: Callable[[str], _Read]) -> Callable[[str], _Read]:
-    """Remembers what a function read of the last texts: of 4,096 of up to 2,000 characters, and of 64 longer ones.
-
-    What was said is asked for again by each fold and each of its drafts.
-    """
-    short, long = lru_cache(maxsize=_SHORT_TEXTS)(read), lru_cache(maxsize=_LONG_TEXTS)(read)
-
-    @wraps(read)
-    def read_once(text: str) -> _Read:
-        return (short if len(text) <= _SHORT_CHARS else long)(text)
-
-    return read_once
 
 
 def has_visible(text: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.text import remembered
+from graph.core.remembered import remembered
 from graph.core.turn import is_repetition, text_of
 from graph.fold.fact_key import inner_offsets, key_of, narrow
 from graph.fold.fact_noise import common_chars, is_table_row, machine_lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from graph.core.text import remembered
+from graph.core.remembered import remembered
 
 # The number of groups is bounded: a list of three-digit numbers looks like one number.
 _DIGITS: Final = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,7}+(?![0-9])|[0-9]++)"

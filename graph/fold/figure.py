@@ -251,7 +251,8 @@ def numbers_in(text: str) -> set[float]:
     found = {float(match[0]) for match in _EACH_NUMBER.finditer(plain)}
     for match in _AMOUNT.finditer(plain):
         found.update(_amounts(match, _TIMES_BEHIND.match(plain, match.end()))[0])
-        found.update(_value(part["digits"], "") for part in _AMOUNT_PART.finditer(match[0]) if part["digits"])
+        if not match[0].isdecimal():
+            found.update(_value(part["digits"], "") for part in _AMOUNT_PART.finditer(match[0]) if part["digits"])
     shares = {share for share, pattern in _SHARES if pattern.search(plain)}
     return found | words_in(plain) | shares | {share / 100 for share in shares}
 
@@ -433,6 +434,8 @@ def _amounts(match: re.Match[str], times: re.Match[str] | None) -> tuple[tuple[f
 
 def _evaluated(written: str) -> tuple[float, float]:
     """Returns the value of digits with Korean magnitudes (3억 5천만, 2만 1,906), and that of its last digit."""
+    if written.isdecimal():
+        return float(written), 1.0
     total = section = 0.0
     step = 1.0
     for part in _AMOUNT_PART.finditer(written):

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from itertools import combinations, permutations
 from typing import Final, NamedTuple
 
-from graph.core.text import remembered
+from graph.core.remembered import remembered
 from graph.fold.fact_key import narrow
 from graph.fold.fact_value import Values
 from graph.fold.figure import (

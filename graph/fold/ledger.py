@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from langchain_core.messages import HumanMessage
@@ -61,7 +60,7 @@ def ledger_of(spec: FoldSpec, told: Sequence[LedgerLine] = ()) -> tuple[LedgerLi
             lifted = (line for line in (held if may_lift else people) if _takes_back(sentence, line))
             found += (LedgerLine(turn, "lifted", line.id) for line in lifted)
         held = standing([*spec.ledger, *found], {})
-        known = {each for line in held for each in _identities(line.text, script)}
+        known = {_identity(word) for line in held for word in user_words(line.text, script)}
         new = [word for word in user_words(said, script) if _identity(word) not in known]
         found += (LedgerLine(turn, word.kind, word.text[:_LONGEST_CHARS]) for word in new)
         found += (line for line in told if line.turn == turn)
@@ -114,12 +113,6 @@ def _said(spec: FoldSpec) -> Iterator[tuple[int, str]]:
 
 def _identity(word: UserWord) -> tuple[str, str]:
     return word.kind, word.key
-
-
-@lru_cache(maxsize=1_024)
-def _identities(line: str, script: str) -> tuple[tuple[str, str], ...]:
-    """Reads a line of a ledger, which each message behind it is compared with."""
-    return tuple(map(_identity, user_words(line, script)))
 
 
 def _source(told: str, sentences: Sequence[tuple[int, str]]) -> LedgerLine | None:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from graph.core.text import remembered
+from graph.core.remembered import remembered
 from graph.core.turn import text_of
 from graph.fold.fact_find import Fact, fact_spans
 from graph.fold.fact_key import narrow

@@ -11,12 +11,12 @@ from typing import Final, Literal, NamedTuple
 from langchain_core.messages import HumanMessage
 
 from graph.core.language import own_lines, user_language
-from graph.core.text import remembered
+from graph.core.remembered import remembered
 from graph.fold.fact_key import NOUN_END, key_of, narrow, one_of
 from graph.fold.fact_noise import common_chars
 from graph.fold.fact_pattern import NO_NAME, NO_VERB, SURNAME, TITLE
 from graph.fold.fact_rule import instruction_key, instructions_in, sentences_of
-from graph.fold.word_kind import WordKind
+from graph.fold.word_kind import LONGEST_SENTENCE, WordKind
 
 _MOST_WORDS: Final = 200
 _MOST_PAIRS: Final = 50
@@ -109,6 +109,7 @@ class UserWord(NamedTuple):
     key: str
 
 
+@remembered
 def user_words(text: str, script: str | None = None) -> tuple[UserWord, ...]:
     """Returns the user's word in a message, in order, each once; nothing of what is pasted.
 
@@ -153,7 +154,8 @@ def _people_of(line: str) -> Sequence[tuple[int, Person]]:
 
 
 def _named_in(line: str) -> Iterator[tuple[int, Person]]:
-    for start, sentence in sentences_of(narrow(line)):
+    for start, said in sentences_of(narrow(line)):
+        sentence = said[:LONGEST_SENTENCE]
         matches = islice((match for pattern in _PAIRS for match in pattern.finditer(sentence)), _MOST_PAIRS)
         taken: list[tuple[int, int]] = []
         for match in sorted(matches, key=lambda match: (match.start(), -match.end())):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final, Literal, NamedTuple
 
+from graph.core.remembered import remembered
+
 WordKind = Literal["negation", "rule", "preference", "choice"]
 
 # Where an English order begins; elsewhere "always" and "never" are mostly narrative.
@@ -222,6 +224,7 @@ _KINDS: Final = (
 )
 
 
+@remembered
 def wording_of(sentence: str) -> Wording | None:
     """Returns what kind of word of the user a sentence is; None for one that tells or asks.
 
@@ -244,10 +247,10 @@ def wording_of(sentence: str) -> Wording | None:
 # Rows of numbers, of which data has thousands, say nothing of the kind.
 _WORDS: Final = re.compile(r"[가-힣]|[A-Za-z]{2}")
 # What is longer is no sentence that somebody said.
-_LONGEST_CHARS: Final = 2_000
+LONGEST_SENTENCE: Final = 2_000
 
 
 def is_rule(sentence: str) -> bool:
     """Returns True for a prohibition or a rule, in a user's or a summary's wording."""
-    said = sentence[:_LONGEST_CHARS]
+    said = sentence[:LONGEST_SENTENCE]
     return bool(_WORDS.search(said)) and any(pattern.search(said) for pattern in (FORBIDS, RULES, _TOLD))

@@ -1,4 +1,4 @@
-"""Turns of 200,000 characters of anything take a second of CPU at most, and the turns behind them as long as others."""
+"""Turns of 200,000 characters of anything cost a second or so, and the turns behind them what others do."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from tests.fake.openai_reply import Body, Reply, text
 from tests.fake.openai_responder import answer_body, asked_in, kind_of
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.timed_turn import ANSWER_TO
+from tests.fake.yardstick import cpu_seconds
 
-MOST_SECONDS = 1.0
+# Of the yardstick, of which eight were a second on the machine that this was written on.
+MOST_YARDS = 12
 # An ordinary turn reads none of 200,000 characters, which the next one sends once more.
 MOST_TIMES = 10
 
@@ -23,7 +25,7 @@ MOST_TIMES = 10
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("whose", ["message", "answer"])
-def test_a_text_of_200000_characters_costs_a_second_at_most(server: FakeOpenAI, tmp_path: Path, whose: str) -> None:
+def test_a_text_of_200000_characters_costs_a_second_or_so(server: FakeOpenAI, tmp_path: Path, whose: str) -> None:
     texts = long_texts()
 
     def respond(body: Body) -> Reply:
@@ -43,6 +45,6 @@ def test_a_text_of_200000_characters_costs_a_second_at_most(server: FakeOpenAI, 
     *_, last = lines = [json.loads(line) for line in child.stdout.splitlines()]
     assert child.returncode == 0, (last, child.stderr)
     (_, ordinary), *measured = (line for line in lines if isinstance(line, list))
-    usual = max(ordinary)
-    assert [(name, seconds) for name, seconds in measured if max(seconds) > usual + MOST_SECONDS] == []
+    usual, most = max(ordinary), MOST_YARDS * cpu_seconds()
+    assert [(name, seconds) for name, seconds in measured if max(seconds) > usual + most] == []
     assert [(name, seconds) for name, seconds in measured if seconds[1] > usual * MOST_TIMES] == []

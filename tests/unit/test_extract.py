@@ -124,6 +124,7 @@ SENTENCE = st.sampled_from(
         "{}",
     ]
 )
+LONG_SENTENCE = 40
 TALK = st.lists(st.tuples(SENTENCE, st.integers(0, 99)), min_size=1, max_size=40).map(
     lambda parts: [(HumanMessage if number % 2 else AIMessage)(sentence.format(number)) for sentence, number in parts]
 )
@@ -136,7 +137,8 @@ def test_any_talk_gives_a_summary_within_the_bounds(talk: list[AnyMessage], targ
     assert len(summary) <= max(1, 1.1 * target_chars)
     distinct = {str(message.content) for message in talk}
     useful = sum(len(text) for text in distinct if text not in ("안녕하세요!", "thanks", "정말 좋네요."))
-    if useful > target_chars:
+    # Sentences are picked whole,.
+    if useful > target_chars >= LONG_SENTENCE:
         assert len(summary) >= 0.5 * target_chars
     assert summary == extract_summary(talk, target_chars)
 

@@ -18,7 +18,6 @@ from graph.core.text import (
     message_tokens,
     plain_text,
     plain_value,
-    remembered,
     title_of,
 )
 from graph.fold.fact_key import strip_particle
@@ -176,20 +175,3 @@ def test_tool_calls_count_and_characters_are_of_text_alone() -> None:
     assert message_tokens(calling) > message_tokens(bare)
     assert measure(calling)[0] == measure(bare)[0] == 5
     assert measure(HumanMessage([{"type": "text", "text": KOREAN}])) == measure(HumanMessage(KOREAN))
-
-
-def test_what_was_read_of_a_text_is_remembered_of_thousands_of_short_ones_and_a_few_long_ones() -> None:
-    read: list[str] = []
-
-    @remembered
-    def first_word(text: str) -> str:
-        read.append(text)
-        return text.partition(" ")[0]
-
-    short = [f"{number} was said" for number in range(4_000)]
-    long = [f"{number} {'word ' * 500}" for number in range(70)]
-    for text in (*short, *long, *short, *long[-60:]):
-        assert text.startswith(f"{first_word(text)} ")
-    assert read == [*short, *long]
-    first_word(long[0])
-    assert read[-1] == long[0]
