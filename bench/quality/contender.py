@@ -15,7 +15,8 @@ from graph.core.language import split_sentences
 from graph.core.turn import split_turns, text_of
 from graph.fold.extract import TermCounts, count_terms, extract_summary
 from graph.fold.review import facts_to_name
-from graph.fold.spec import BLOCK_TURNS, target_chars
+from graph.fold.spec import BLOCK_TURNS, fold_of_messages, target_chars
+from graph.strategy.interval import sized
 
 RATES = (0.1, 0.3, 0.5)
 Shorten = Callable[[Sequence[AnyMessage], float], str]
@@ -56,8 +57,13 @@ def named(messages: Sequence[AnyMessage], rate: float) -> str:
     turns = split_turns(messages)
     blocks = [turns[first : first + BLOCK_TURNS] for first in range(0, len(turns), BLOCK_TURNS)]
     sources = [[message for turn in block for message in turn] for block in blocks]
-    facts = (facts_to_name(source, target_chars(count_chars(source), rate), "en") for source in sources)
+    facts = (facts_to_name(source, _asked_chars(source, rate), "en") for source in sources)
     return "\n".join(fact.text for found in facts for fact in found)
+
+
+def _asked_chars(source: Sequence[AnyMessage], rate: float) -> int:
+    spec = fold_of_messages(source, target_chars(count_chars(source), rate), rate=rate, language="en")
+    return sized(spec).asked_chars
 
 
 def window(messages: Sequence[AnyMessage], rate: float) -> str:

@@ -178,11 +178,11 @@ def _details(words: Words, record: Record) -> Iterator[str]:
     if record.context_messages:
         yield _chars(words, record)
     if record.kind == "interval" and not record.edited and record.original_chars:
-        yield (labels.dense_rates if record.needed_rate > record.compression_rate else labels.rates).format(
-            target=format_rate(record.compression_rate),
-            needed=format_rate(record.needed_rate),
-            achieved=format_rate(record.summary_chars / record.original_chars),
-        )
+        target, needed = format_rate(record.compression_rate), format_rate(record.needed_rate)
+        shown = labels.dense_rates if record.needed_rate > record.compression_rate else labels.note_rates
+        achieved = format_rate(record.summary_chars / record.original_chars)
+        is_target = not record.needed_rate or needed == target
+        yield (labels.rates if is_target else shown).format(target=target, needed=needed, achieved=achieved)
     if record.kind != "verbatim":
         before, after = format_count(record.source_tokens), format_count(record.summary_tokens)
         yield labels.tokens.format(before=before, after=after)

@@ -604,6 +604,10 @@ class SteeringWords(Group):
         "{target} asked, {needed} needed: many facts → achieved {achieved}",
         "목표 {target}, 사실이 많아 {needed} 필요 → 실제 {achieved}",
     )
+    note_rates = Both(
+        "target {target}, {needed} asked: notes need less → achieved {achieved}",
+        "목표 {target}, 메모에는 {needed}이면 충분 → 실제 {achieved}",
+    )
     tokens = Both("≈{before} → ≈{after} tokens", "토큰 ≈{before} → ≈{after}")
 
 

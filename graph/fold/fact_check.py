@@ -104,7 +104,7 @@ def _weightiest(spec: FoldSpec) -> Sequence[Fact]:
 
 def _with_line(text: str, spec: FoldSpec, facts: Sequence[Fact]) -> tuple[str, str]:
     share = _BOUND_LINE_SHARE if spec.is_bound else _LINE_SHARE
-    room_chars = min(int(spec.asked_chars * share), spec.asked_chars - len(text) - 1)
+    room_chars = min(int(spec.asked_chars * share), spec.picked_chars - len(text) - 1)
     return text, facts_line(_for_line(text, spec, facts), spec.language, room_chars).text
 
 

@@ -28,14 +28,14 @@ from graph.fold.listing import rows_of
 from graph.fold.replaced import is_out, superseded_in
 from graph.fold.reversal import reversed_in, softened_in
 from graph.fold.shorten import shorten
-from graph.fold.spec import FoldSpec
+from graph.fold.spec import MAX_SHARE, FoldSpec
 from graph.fold.unsaid import unsaid_in
 from graph.fold.wish import stands_for_nothing
 from graph.value.record import RecordOutcome
 from prompt.system.framing import SPEAKER, VERBATIM_NOTE, Language
 
 # Share of a summary that the named facts may take; the rest is their context.
-_NAMED_SHARE: Final = 0.3
+_NAMED_SHARE: Final = 0.5
 _MOST_NAMED: Final = 100
 _MOST_TRIED: Final = 1_000
 # A longer result of a tool is a listing.
@@ -66,7 +66,7 @@ class Lack(NamedTuple):
 def facts_to_name(
     messages: Sequence[AnyMessage], target_chars: int, language: Language, *, has_ledger: bool = False
 ) -> tuple[Fact, ...]:
-    """Returns the heaviest facts that fit into 30 % of a summary, the user's rules and prohibitions first.
+    """Returns the heaviest facts that fit into half of a summary, the user's rules and prohibitions first.
 
     With a ledger, which keeps those, other facts alone.
 
@@ -291,11 +291,7 @@ def is_repetitive(draft: str, said: Iterable[str] = ()) -> bool:
 SMALL_TARGET_CHARS: Final = 80
 # Below this share of the requested length a draft that lacks firm facts of the user has room for them.
 MIN_SHARE: Final = 0.6
-# Up to this share of the target a draft is taken as it is: a second call costs many times the tokens that it would
-# save, and details.
-# The following folds are asked for less instead (`graph.strategy.interval`).
-MAX_SHARE: Final = 1.6
-# Of a short one up to so many characters more: 60 fewer never pay for the call, and cost a fact.
+# Of a short draft up to so many characters more are taken: 60 fewer never pay for the call, and cost a fact.
 _MOST_OVER_CHARS: Final = 150
 # The same for a draft beyond its bound in tokens, of which code would have to drop the rest.
 _MAX_OVER_SHARE: Final = 1.3

@@ -26,6 +26,9 @@ from prompt.system.framing import Language
 BLOCK_TURNS: Final = 3
 MIN_RATE: Final = 0.1
 MAX_RATE: Final = 0.5
+# A draft of so much more than was asked for is taken as it is: a second call costs many times the tokens that it would
+# save, and details. The following folds are asked for less instead (`graph.strategy.interval`).
+MAX_SHARE: Final = 1.6
 _NO_TIME: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -182,6 +185,11 @@ class FoldSpec:
     def asked_chars(self) -> int:
         """Length requested by the prompt: less than that by what earlier folds took too much of theirs."""
         return max(1, self.full_chars - self.less_chars)
+
+    @property
+    def picked_chars(self) -> int:
+        """Length of picked sentences, which are no notes: the target, if a draft may be so long."""
+        return max(self.asked_chars, min(self.target_chars, int(self.full_chars * MAX_SHARE)))
 
     @property
     def label(self) -> str:

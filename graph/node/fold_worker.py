@@ -580,7 +580,7 @@ class FoldWorker:
             return done
         # Another try of a model that answers like this would cost the same and be no better.
         picked = ExtractiveSummariser().summarise(
-            plan.spec.messages, plan.spec.asked_chars, counts=self._terms.counts(plan.session_id)
+            plan.spec.messages, plan.spec.picked_chars, counts=self._terms.counts(plan.session_id)
         )
         mended = end([picked], "", lost=[*drafts, *lost], is_fallback=True)
         return mended.with_changes(error_code=done.error_code) if mended.status == "COMPLETED" else done
@@ -608,6 +608,7 @@ class FoldWorker:
             The drafts, those that only cost something, and the error code, "" if there was no error.
         """
         spec = plan.spec
+        chars = spec.picked_chars if isinstance(plan.summariser, ExtractiveSummariser) else spec.asked_chars
         drafts: list[SummaryDraft] = []
         lost: list[SummaryDraft] = []
         key, left = self._unmended.get(plan.lane) or ("", None)
@@ -619,7 +620,7 @@ class FoldWorker:
             for is_last in (False, True) if flawed is None else (True,):
                 if self._stores.records.get(record.thread_id, record.id).status != "IN_PROGRESS":
                     return drafts, lost, DISCARDED_CODE  # no longer needed: don't pay for another call
-                generate_summary(spec.messages, spec.asked_chars, partial(summarise, flawed=flawed), drafts=drafts)
+                generate_summary(spec.messages, chars, partial(summarise, flawed=flawed), drafts=drafts)
                 self._unmended.drop(plan.lane)
                 flaw = flaw_of(drafts[-1], spec)
                 if flaw is None or is_last:

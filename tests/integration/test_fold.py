@@ -654,7 +654,8 @@ def test_old_summaries_become_one_in_the_background_and_the_sources_stay_readabl
     chat = chat_with(**MERGING)
     ask_until(chat, lambda: any(record.kind == "merge" for record in chat.service.folds.records(chat.session_id)))
     first, *rest = chat.service.folds.records(chat.session_id)
-    assert (first.kind, first.turns, first.outcome) == ("merge", (1, 2, 3, 4, 5, 6), "compressed")
+    assert (first.kind, first.turns) == ("merge", (1, 2, 3, 4, 5, 6))
+    assert first.outcome in ("compressed", "shortened")
     assert [record.turns[0] for record in rest] == list(range(7, rest[-1].turns[0] + 1, 3))
     sources = chat.rows(
         "SELECT turns, summary, original_chars FROM record WHERE superseded_by = ? ORDER BY from_position", first.id

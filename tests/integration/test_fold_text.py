@@ -17,6 +17,7 @@ from tests.fake.openai_server import FakeOpenAI
 from tests.fake.scripted_model import ScriptedChat, scripted_models
 from tests.fake.store import SESSION, StoreSet
 from tests.fake.summary_text import split_facts
+from tests.fake.trip import ANSWER as TRIP_ANSWER
 from tests.fake.trip import DRAFTS, TRIP, Talk, fold, requests, summary_of, target_of
 
 MAIL = (
@@ -60,16 +61,19 @@ def test_a_flawed_draft_is_mended_behind_itself_and_the_second_one_adopted(
 def test_a_draft_half_longer_is_taken_as_it_is_and_the_next_fold_is_asked_for_less(
     chat: Chat, server: FakeOpenAI
 ) -> None:
-    target = target_of(TRIP)
-    draft = summary_of(int(target * 1.5))
+    asked_chars = 180  # 60 a turn
+    draft = summary_of(int(asked_chars * 1.5))
     first = fold(chat, server, TRIP, draft)
     assert first is not None
-    assert (first.summary, first.outcome, first.target_chars, first.needed_rate) == (draft, "compressed", target, 0)
+    assert (first.summary, first.outcome, first.target_chars) == (draft, "compressed", target_of(TRIP))
+    assert round(first.needed_rate * first.original_chars) == asked_chars
+    server.script(*(openai_reply.text(TRIP_ANSWER * 4) for _ in range(2)))
     chat.ask(5, 7)
     (second,) = [record for record in chat.service.folds.records(chat.session_id) if record.turns[0] == 4]
-    less_chars = min(len(draft) - target, second.target_chars // 3)
+    full_chars = round(second.needed_rate * second.original_chars)
+    less_chars = min(len(draft) - asked_chars, full_chars // 3)
     assert [len(request) for request in requests(server)] == [2, 2]
-    asked_chars = second.target_chars - less_chars
+    asked_chars = full_chars - less_chars
     assert f"공백 포함 {round(asked_chars * 0.85)}자쯤, 많아도 {round(asked_chars * 1.25)}자." in content_of(
         requests(server)[1][1]
     )
@@ -201,9 +205,9 @@ def lock_batch(ids):
 ERROR = 'psycopg.errors.LockNotAvailable: could not obtain lock on row in relation "orders"'
 SAID = "배치를 다시 돌릴 때 잠긴 행에서 멈추지 않도록 차례로 시도하고, 그래도 안 되면 포기하는 쪽으로 이야기했습니다. "
 CODE_TALK: Talk = (
-    ("배치가 잠긴 행에서 멈춥니다. 어떻게 할까요?", f"이렇게 고치면 됩니다.\n{CODE}\n{SAID * 6}"),
-    ("오류는 그대로 두나요?", f"네, 이 오류만 잡습니다: {ERROR}\n{SAID * 6}"),
-    ("그럼 그렇게 합시다.", SAID * 4),
+    ("배치가 잠긴 행에서 멈춥니다. 어떻게 할까요?", f"이렇게 고치면 됩니다.\n{CODE}\n{SAID * 12}"),
+    ("오류는 그대로 두나요?", f"네, 이 오류만 잡습니다: {ERROR}\n{SAID * 12}"),
+    ("그럼 그렇게 합시다.", SAID * 8),
 )
 
 
@@ -212,7 +216,7 @@ def test_short_code_and_an_error_stay_letter_for_letter_where_sentences_around_t
 ) -> None:
     draft = (
         f"(1턴) 잠긴 행에서 멈추는 배치를 이렇게 고치기로 함:\n{CODE}\n(2턴) 이 오류만 잡음: {ERROR}\n"
-        f"(3턴) 그렇게 하기로 결정함.\n{SAID * 6}"
+        f"(3턴) 그렇게 하기로 결정함.\n{SAID * 8}"
     ).strip()
     record = fold(chat, server, CODE_TALK, draft, f"{draft} ")
     assert record is not None

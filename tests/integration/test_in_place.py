@@ -51,8 +51,9 @@ def test_a_fold_is_the_conversation_as_it_was_last_sent_its_answer_and_one_instr
     )
     assert "마지막 답까지. " in instruction(asked)
     assert '"(1턴) … (2턴) …"' in instruction(asked)
-    target = chat.service.folds.records(chat.session_id)[0].target_chars
-    assert f" 공백 포함 {round(target * 0.85)}자쯤, 많아도 {round(target * 1.25)}자." in instruction(asked)
+    record = chat.service.folds.records(chat.session_id)[0]
+    asked_chars = round(record.original_chars * record.needed_rate)
+    assert f" 공백 포함 {round(asked_chars * 0.85)}자쯤, 많아도 {round(asked_chars * 1.25)}자." in instruction(asked)
     assert asked["tools"] == third["tools"]
     assert (asked["tool_choice"], third.get("tool_choice")) == ("none", None)
     assert faults(asked["messages"]) == []
@@ -209,7 +210,7 @@ def test_a_compaction_is_asked_for_in_place(chat_with: OpenChat, server: FakeOpe
 
 def test_merges_are_quoted(chat_with: OpenChat, server: FakeOpenAI) -> None:
     chat = chat_with(**ALWAYS, records_budget_tokens=500, merged_together=2, newest_records=1, merged_tokens=200)
-    chat.ask(1, 13)
+    chat.ask(1, 22)
     asked = server.bodies("summary")
     merges = [body for body in asked if 'from="summary"' in instruction(body)]
     assert merges

@@ -528,7 +528,12 @@ _STRATEGY: Final = (
         ("- min(_asked_chars(record), MAX_TARGET_CHARS)", "- _asked_chars(record)"),
         ("needed_chars(record.original_chars, record.needed_rate) or", ""),
         (", spec.full_chars - _TURN_CHARS * len(spec.turns))", ", spec.full_chars)"),
-        ("chars = max(chars, room_chars, _TURN_CHARS * len(spec.turns))", "chars = max(chars, room_chars)"),
+        (
+            "notes_chars = max(notes_chars, room_chars, _TURN_CHARS * len(spec.turns))",
+            "notes_chars = max(notes_chars, room_chars)",
+        ),
+        ("_NOTES_SHARE, _DETAIL_SHARE = 0.4, 0.2", "_NOTES_SHARE, _DETAIL_SHARE = 1.0, 0.2"),
+        ("_NOTES_SHARE, _DETAIL_SHARE = 0.4, 0.2", "_NOTES_SHARE, _DETAIL_SHARE = 0.4, 0.0"),
         ("target_chars(spec.source_chars, MAX_RATE))", "spec.source_chars)"),
         ("is_due=turns_left <= 0", "is_due=turns_left < 0"),
         ("_OWN_TURNS: Final = 2 * BLOCK_TURNS", "_OWN_TURNS: Final = BLOCK_TURNS"),

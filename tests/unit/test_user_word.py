@@ -225,6 +225,7 @@ def test_what_tells_or_asks_binds_nobody(text: str) -> None:
         ("기사 방문은 오후가 좋겠어요", []),
         ("둘째 날 오후에 갑니다. 첫째 주 오전에 만나요", []),
         ("도서관 담당자에게 물어요", []),
+        ("16일 제외(감사), 12일 방문(고객)", []),
         ("Berlin, our destination, is cold", []),
         ("Postgres is our database", []),
         ("Ask your doctor on Monday", []),
