@@ -76,11 +76,14 @@ def draw(now: PageState, record: Record, *, is_active: bool = True, can_restore:
         is_long = count_lines(lines, _LINE_EMS) > _CLAMPED_LINES + 1  # the button of a clamped text takes a line
         key, begin = f"summary_{record.id}", replace(record, summary=record.summary[:_SENT_CHARS])
         widget.draw_clamped(words, key, lambda is_whole: draw_summary(record if is_whole else begin), is_long=is_long)
+        if record.kind == "verbatim" and record.version == 1:
+            _draw_why_verbatim(now, record, is_active=is_active)
         _draw_facts(now, record, is_active=is_active)
         for warning in _warnings(words, record):
             st.markdown(f":small[:orange[:material/report: {warning}]]")
-        with st.expander(words.details, key=f"details_{record.id}", icon=":material/info:", type="compact"):
-            st.markdown("  \n".join(f":small[:gray[{line}]]" for line in _details(words, record)))
+        if lines := "  \n".join(f":small[:gray[{line}]]" for line in _details(words, record)):
+            with st.expander(words.details, key=f"details_{record.id}", icon=":material/info:", type="compact"):
+                st.markdown(lines)
         if record.kind == "compaction" and can_restore and now.session is not None:
             made = background.Change(now.session.session_id, record.id, is_compaction=True)
             key, hint = f"restore_{record.id}", words.restore_help
@@ -93,6 +96,13 @@ def draw_summary(record: Record) -> None:
         st.text(record.summary.partition("\n> ")[2].replace("\n> ", "\n") or record.summary)
     else:
         st.markdown(summary_markdown(record.summary), anchors=False)
+
+
+def _draw_why_verbatim(now: PageState, record: Record, *, is_active: bool) -> None:
+    widget.draw_note(now.words.kept_verbatim if record.output_tokens else now.words.short_verbatim)
+    if is_active and now.session is not None:
+        label, key = now.words.steering.summarise, f"summarise_{record.id}"
+        widget.draw_action(label, key, "compress", record_dialog.fold_again, now.session.session_id, record)
 
 
 def _draw_facts(now: PageState, record: Record, *, is_active: bool) -> None:
@@ -172,9 +182,8 @@ def _warnings(words: Words, record: Record) -> Iterator[str]:
 
 def _details(words: Words, record: Record) -> Iterator[str]:
     labels = words.steering
-    if record.kind == "verbatim":
-        # Version 1 is verbatim because it is short; a later one because the user undid the fold.
-        yield words.kept_verbatim if record.version == 1 else labels.undone
+    if record.kind == "verbatim" and record.version > 1:
+        yield labels.undone
     if record.context_messages:
         yield _chars(words, record)
     if record.kind == "interval" and not record.edited and record.original_chars:

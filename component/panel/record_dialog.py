@@ -115,7 +115,9 @@ def remake(about: Target) -> None:
 @delivery.once
 def fold_again(session_id: str, record: Record) -> None:
     def done(made: Record) -> str:
-        return _labels().fold_again_done.format(turns=format_turns(made.turns))
+        labels = _labels()
+        told = labels.fold_again_done if record.version > 1 else labels.summarise_done
+        return told.format(turns=format_turns(made.turns))
 
     _make(Target(session_id, record), lambda folds: folds.fold_again(session_id, record.id), done)
     redraw.page()

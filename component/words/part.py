@@ -539,7 +539,7 @@ class SteeringWords(Group):
     left_out_none = Both("There is room for all that it keeps now.", "지금 남은 것이 모두 들어갈 길이입니다.")
     left_out_more = Both("{facts} and {count} more", "{facts} 외 {count}개")
     make = Both("Regenerate", "요약")
-    making = Both("Regenerating the summary of turns {turns}…", "{turns}턴을 다시 요약하는 중…")
+    making = Both("Summarising turns {turns}…", "{turns}턴을 요약하는 중…")
     remake_done = Both(
         "The summary of turns {turns} was regenerated: {before} → {after} chars.",
         "{turns}턴을 다시 요약했습니다: {before}자 → {after}자.",
@@ -581,6 +581,8 @@ class SteeringWords(Group):
     undone = Both("Unfolded: sent verbatim.", "원문으로 되돌려 그대로 보냅니다.")
     fold_again = Both("Fold again", "다시 접기")
     fold_again_done = Both("Turns {turns} are folded again.", "{turns}턴을 다시 접었습니다.")
+    summarise = Both("Summarise", "요약하기")
+    summarise_done = Both("Turns {turns} are summarised.", "{turns}턴을 요약했습니다.")
     fact_added = Both("Added to the summary of turns {turns}.", "{turns}턴 요약에 빠진 사실을 넣었습니다.")
 
     pin = Both("Pin this message", "이 메시지 고정")

@@ -408,7 +408,13 @@ class Words(Group):
         "입력 {input} · 출력 {output} 토큰 · {seconds}초 · {model}",
     )
     card_free = Both("0 tokens · {model}", "토큰 0 · {model}")
-    kept_verbatim = Both("Too short to shrink: kept verbatim.", "짧아서 줄이지 않고 원문 그대로 두었습니다.")
+    short_verbatim = Both(
+        "So short that a summary would cost more than it saves: sent verbatim.",
+        "짧아서 요약하면 아끼는 것보다 비용이 더 들기 때문에 원문 그대로 보냅니다.",
+    )
+    kept_verbatim = Both(
+        "No summary came out shorter: sent verbatim.", "요약이 원문보다 짧지 않아 원문 그대로 보냅니다."
+    )
     was_shortened = Both(
         "Longer than asked: the least important sentences were left out.",
         "목표보다 길어 덜 중요한 문장을 제외했습니다.",

@@ -33,6 +33,7 @@ class SessionSnapshot:
             may be activated again once everything before it is folded.
         time_zone: IANA name of the user's zone, "" for UTC.
         imported: Those of the raw turns that a program sent with their answers.
+        reads_cache: True if the endpoint reported cached tokens for this session's last calls.
     """
 
     complete_turns: int
@@ -49,6 +50,7 @@ class SessionSnapshot:
     set_aside: Sequence[Record] = ()
     imported: frozenset[int] = frozenset()
     time_zone: str = ""
+    reads_cache: bool = False
 
     def within(self, input_tokens: int) -> SessionSnapshot:
         """Returns the snapshot with the input bound that remains after front blocks and pins, cut as for sending.

@@ -90,8 +90,9 @@ def needed_chars(original_chars: int, needed_rate: float) -> int:
 
 PromptStyle = Literal["plain", "merge", "rolling", "structured"]
 
-# A call reads some 500 tokens of rules in addition to its source.
-VERBATIM_CHARS = 300
+# A call reads some 500 tokens of rules in addition to its source; from a cache the source itself costs a tenth.
+VERBATIM_CHARS: Final = 300
+CACHED_VERBATIM_CHARS: Final = 600
 # A summary has more tokens per character than its source: fewer characters keep it within its tokens.
 _DENSITY_MARGIN = 0.95
 
@@ -132,6 +133,7 @@ class FoldSpec:
             a prepared fold stays good if one before it is adopted, edited or undone meanwhile; the next one makes up.
         needed_rate: Share of the source that is asked for where it isn't `rate`: more so that facts have room, less
             where tool results and pasted text count less; 0 where the target is asked for.
+        verbatim_chars: Below so many characters a block stands verbatim; 0 where the user asks for a summary.
     """
 
     kind: RecordKind
@@ -169,6 +171,7 @@ class FoldSpec:
     set_aside: str = ""
     less_chars: int = 0
     needed_rate: float = 0.0
+    verbatim_chars: int = VERBATIM_CHARS
     kept: tuple[LedgerLine, ...] = ()
     ledger: tuple[LedgerLine, ...] | None = None
     ledger_tokens: int = LEDGER_TOKENS
@@ -204,7 +207,7 @@ class FoldSpec:
     @property
     def stands_verbatim(self) -> bool:
         """True if the source is so short that no call can pay off; it is quoted instead."""
-        return self.kind == "interval" and self.source_chars < VERBATIM_CHARS
+        return self.kind == "interval" and self.source_chars < self.verbatim_chars
 
     def asking_for(self, chars: int) -> FoldSpec:
         """Returns the fold with so many characters asked for; its target stays what the rate says."""

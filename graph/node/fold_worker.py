@@ -260,6 +260,7 @@ class FoldWorker:
                 set_aside=without_overlap(self._stores.records.set_aside(session_id), active),
                 imported=self._stores.turns.imported(session_id, first, complete_turns),
                 time_zone=time_zone or self._zones.get(session_id) or "",
+                reads_cache=self._stores.calls.reads_cache(session_id),
             )
 
     def hold(self, session_id: str) -> None:

@@ -469,8 +469,8 @@ class Folds:
             instruction: The user's instruction for the summary, 300 characters at most.
 
         Raises:
-            InputError: `bad_rate`, `too_long`, `stands_verbatim` (its source is too short for a summary), `not_active`,
-                or `remake_failed`; then `detail` is the code of what went wrong.
+            InputError: `bad_rate`, `too_long`, `not_active`, or `remake_failed`; then `detail` is the code of what went
+                wrong: `summary_inflated` if no summary is shorter than its source.
             BusyError: A limit of the server is reached.
             ModelError: The model depends on the endpoint's list, and the endpoint failed.
         """
@@ -478,8 +478,6 @@ class Folds:
         rate, instruction = round_rate(rate), _checked_instruction(instruction)
         record = self._stores.records.get(session_id, record_id)
         spec = replace(self._spec(record, rate=rate), instruction=instruction, before=self._text_before(record))
-        if spec.stands_verbatim:
-            raise InputError("stands_verbatim")
         if self._active_version(record) is None and not self._stores.records.is_prepared(record):
             raise InputError("not_active")
         limiter = self._access.runner.limiter
@@ -498,7 +496,7 @@ class Folds:
         return adopted
 
     def fold_again(self, session_id: str, record_id: str) -> Record:
-        """Folds what was undone, at the session's rate; raises what `remake` does."""
+        """Folds what was undone, or too short to fold, at the session's rate; raises what `remake` does."""
         return self.remake(session_id, record_id, rate=self._access.own(session_id).compression_rate)
 
     def undo(self, session_id: str, record_id: str) -> Record | None:

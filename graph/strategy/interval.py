@@ -15,6 +15,7 @@ from graph.core.turn import text_of
 from graph.fold.review import facts_chars, substance_chars
 from graph.fold.spec import (
     BLOCK_TURNS,
+    CACHED_VERBATIM_CHARS,
     MAX_RATE,
     MIN_RATE,
     VERBATIM_CHARS,
@@ -39,6 +40,8 @@ _LEAST_NEEDED_SHARE: Final = 0.9
 _NOTES_SHARE, _DETAIL_SHARE = 0.4, 0.2
 # Nobody says a turn in fewer characters.
 _TURN_CHARS: Final = 60
+# Of a block under the bound for those that stand verbatim, if the user wants it summarised.
+_MOST_OF_SHORT: Final = 2 / 3
 
 # Two blocks.
 _OWN_TURNS: Final = 2 * BLOCK_TURNS
@@ -70,7 +73,8 @@ class IntervalStrategy:
             turns_left = max(turns_left, _OWN_TURNS - own_turns)
         entries = [entry for entry in raw if entry.turn <= block.last_turn]
         chars = sum(entry.chars for entry in entries)
-        summary_chars = min(target_chars(chars, snapshot.rate), MAX_TARGET_CHARS) if chars >= VERBATIM_CHARS else chars
+        is_short = chars < _verbatim_chars(snapshot)
+        summary_chars = chars if is_short else min(target_chars(chars, snapshot.rate), MAX_TARGET_CHARS)
         return NextFold(
             turns=tuple(range(block.first_turn, block.last_turn + 1)),
             turns_left=max(0, turns_left),
@@ -135,10 +139,14 @@ def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
         for block in due_blocks(snapshot.complete_turns, part[0].turn - 1):
             source = [entry for entry in part if block.first_turn <= entry.turn <= block.last_turn]
             if source:
-                spec = sized(fold(source))
+                spec = sized(replace(fold(source), verbatim_chars=_verbatim_chars(snapshot)))
                 less_chars = 0 if spec.stands_verbatim else _within(over_chars, spec)
                 over_chars -= less_chars
                 yield replace(spec, less_chars=less_chars, before=_text_before(snapshot, spec.from_position))
+
+
+def _verbatim_chars(snapshot: SessionSnapshot) -> int:
+    return CACHED_VERBATIM_CHARS if snapshot.reads_cache else VERBATIM_CHARS
 
 
 def _within(over_chars: int, spec: FoldSpec) -> int:
@@ -161,7 +169,8 @@ def sized(spec: FoldSpec) -> FoldSpec:
     if notes_chars < MAX_TARGET_CHARS:
         facts = facts_chars(spec.messages, spec.language) + int(chars * _DETAIL_SHARE * extra_rate)
         room_chars = min(facts, target_chars(spec.source_chars, MAX_RATE))
-        notes_chars = max(notes_chars, room_chars, _TURN_CHARS * len(spec.turns))
+        least_chars = min(_TURN_CHARS * len(spec.turns), int(spec.source_chars * _MOST_OF_SHORT))
+        notes_chars = max(notes_chars, room_chars, least_chars)
     return spec.asking_for(max(1, notes_chars))
 
 

@@ -101,7 +101,7 @@ def regeneration_fold(
     spec = fold_of(sources, entries, kind=kind, rate=rate, language=language, style=_STYLES.get(kind, "plain"))
     spec = replace(spec, turns=record.turns, until_message_id=record.covered_until_message_id)
     if kind == "interval":
-        return sized(spec)
+        return sized(replace(spec, verbatim_chars=0))
     max_tokens, max_chars = _LIMITS[kind]
     return replace(
         spec.bounded(max_tokens, most_chars=min(max_chars, spec.target_chars)),

@@ -210,7 +210,7 @@ def test_a_summary_is_made_anew_with_a_wish_while_the_page_stays_usable(
     pick(visitor, STEERING.remake)
     dialog_of(visitor).get_by_role("textbox").fill("예산을 빠짐없이")
     visitor.find("dialog_confirm").locator("button").click()
-    expect(visitor.page.get_by_text("1-3턴을 다시 요약하는 중…")).to_be_visible()
+    expect(visitor.page.get_by_text("1-3턴을 요약하는 중…")).to_be_visible()
     expect(visitor.find("stop")).to_have_count(0)
     visitor.field.fill("쓰던 말")
     gate.set()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from graph.value.record import Record
 from tests.fake.chat import Chat, question
-from tests.fake.openai_reply import Body, text
+from tests.fake.openai_reply import DEFAULT_USAGE, Body, text
 from tests.fake.openai_server import FakeOpenAI
 
 Talk = Sequence[tuple[str, str]]
@@ -59,14 +60,20 @@ DRAFTS: dict[str, tuple[str, str]] = {
 
 
 def fold(
-    chat: Chat, server: FakeOpenAI, talk: Talk, *drafts: str, finish_reason: str = "stop", after_turns: int = 0
+    chat: Chat,
+    server: FakeOpenAI,
+    talk: Talk,
+    *drafts: str,
+    finish_reason: str = "stop",
+    after_turns: int = 0,
+    usage: Mapping[str, Any] = DEFAULT_USAGE,
 ) -> Record | None:
     """Says three turns and a fourth that takes their fold, which these drafts are written for.
 
     With `after_turns` so many come before, whose folds are made: then a draft that can't be adopted is mended at once.
     """
     chat.ask(1, after_turns)
-    server.script(*(text(answer) for _, answer in talk))
+    server.script(*(text(answer, usage=usage) for _, answer in talk))
     if drafts:
         server.script(*(text(draft, finish_reason=finish_reason) for draft in drafts), kind="summary")
     for asked, _ in talk:

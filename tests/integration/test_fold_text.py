@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
@@ -171,14 +173,22 @@ def test_a_fold_is_told_what_stood_before_it(chat: Chat, server: FakeOpenAI) -> 
     assert '<m turn="7"' not in source
 
 
-@pytest.mark.parametrize(("chars", "is_called"), [(299, False), (300, True)])
-def test_a_source_under_300_characters_stands_verbatim_without_a_call(
-    chat: Chat, server: FakeOpenAI, chars: int, *, is_called: bool
+@pytest.mark.parametrize(
+    ("chars", "usage", "is_called"),
+    [
+        (299, openai_reply.DEFAULT_USAGE, False),
+        (300, openai_reply.DEFAULT_USAGE, True),
+        (599, openai_reply.CACHED_USAGE, False),
+        (600, openai_reply.CACHED_USAGE, True),
+    ],
+)
+def test_a_short_source_stands_verbatim_without_a_call_and_a_longer_one_with_a_cache(
+    chat: Chat, server: FakeOpenAI, chars: int, usage: Mapping[str, Any], *, is_called: bool
 ) -> None:
     talk = [("비밀번호는 무엇인가요?", "아직 정하지 않았습니다."), ("그럼 정해 주세요.", "네."), ("길게요?", "")]
     left = chars - sum(len(asked) + len(answer) for asked, answer in talk)
     talk[2] = (talk[2][0], ("암호는 길수록 좋습니다. " * 40)[: left - 1] + "끝")
-    record = fold(chat, server, talk)
+    record = fold(chat, server, talk, usage=usage)
     assert record is not None
     assert record.original_chars == chars
     assert bool(requests(server)) is is_called

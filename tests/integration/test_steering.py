@@ -281,14 +281,34 @@ def test_a_fold_is_made_anew_at_another_rate_with_a_wish(chat: Chat, server: Fak
     assert all(question(number) in asked(server) for number in (4, 5, 6))
 
 
+def test_a_short_block_is_summarised_when_the_user_asks_for_it(chat: Chat, server: FakeOpenAI) -> None:
+    for number in range(1, 5):
+        server.script(text("네, 적어 두었습니다. 자료는 그 전날까지 준비하면 됩니다."))
+        chat.say(f"회의는 11월 {number}일 오후 3시예요. 장소는 본관인가요?")
+    chat.wait_for_folds()
+    folds, (short,) = chat.service.folds, records(chat)
+    assert (short.kind, short.version, server.bodies("summary")) == ("verbatim", 1, [])
+    assert refusal(chat, "undo", short.id) == ("stands_verbatim", "stands_verbatim")
+    server.script(text("(1턴) 회의 11월 1일 (2턴) 11월 2일 (3턴) 11월 3일, 오후 3시"), kind="summary")
+    made = folds.fold_again(chat.session_id, short.id)
+    assert (made.kind, made.version, made.replaces, made.compression_rate) == ("interval", 2, short.id, 0.3)
+    assert folds.versions(chat.session_id, short.id) == (short, made)
+    chat.ask(5, 7)
+    assert holds(newest(server), made.summary)
+    assert [record.kind for record in records(chat)] == ["interval", "interval"]
+    undone = folds.undo(chat.session_id, made.id)
+    assert undone is not None
+    assert folds.use_version(chat.session_id, short.id).kind == "verbatim"
+
+
 def test_what_cannot_be_changed_says_why(chat: Chat, server: FakeOpenAI) -> None:
     for number in range(1, 5):
         server.script(text("네."))
         chat.say(f"질문 {number}?")
     chat.wait_for_folds()
     (short,) = records(chat)
-    assert short.kind == "verbatim"
-    assert refusal(chat, "remake", short.id, rate=0.3) == ("stands_verbatim", "stands_verbatim")
+    assert refusal(chat, "remake", short.id, rate=0.3) == ("remake_failed", "summary_inflated")
+    assert records(chat) == (short,)
     chat.ask(5, 7)
     folds, made = chat.service.folds, records(chat)[-1]
     for words, reason in ((" \u200b\n", "empty"), ("가" * 5_000, "not_shorter"), ("가" * 1_000_000, "too_long")):

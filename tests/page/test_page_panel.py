@@ -173,6 +173,13 @@ def test_a_card_knows_its_turns_and_what_was_kept_word_for_word_stays_literal(
     page.run()
     assert "사용자: *하나*\n\nAI: 둘" in [text.value for text in page.text]
     assert "토큰 0" not in page_text(page)  # no model was called
+    assert "요약하면 아끼는 것보다 비용이 더 들기 때문에" in page_text(page)
+    assert "details_record-1" not in keys(page)  # there are none
+    page.button(key="summarise_record-1").click().run()
+    (made,) = service.stored[identifier].records
+    assert (made.kind, made.version) == ("interval", 2)
+    assert "1-3턴을 요약했습니다." in page_text(page)
+    assert "summarise_record-2" not in keys(page)
     said = ["(원문)", *(f"사용자: {'말' * 16}" for _ in range(7))]  # each just fits a line
     service.stored[identifier].records = [replace(record, kind="verbatim", summary="\n> ".join(said))]
     page.run()

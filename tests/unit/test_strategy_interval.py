@@ -157,11 +157,18 @@ def test_a_prepared_fold_is_not_thrown_away_because_the_record_before_it_changed
     assert key("앞 요약") == key("고친 앞 요약")
 
 
-def test_a_short_block_stands_verbatim_and_only_a_block_does() -> None:
-    (short,) = IntervalStrategy(Limits()).due_folds(snapshot_of([plain_turn(n, "가" * 44) for n in (1, 2, 3)]))
-    assert (short.source_chars, short.stands_verbatim) == (282, True)
-    (long,) = IntervalStrategy(Limits()).due_folds(snapshot_of([plain_turn(n, "가" * 47) for n in (1, 2, 3)]))
-    assert (long.source_chars, long.stands_verbatim) == (300, False)
+@pytest.mark.parametrize(("reads_cache", "least_chars"), [(False, 300), (True, 600)])
+def test_a_short_block_stands_verbatim_and_only_a_block_does(*, reads_cache: bool, least_chars: int) -> None:
+    def decided(chars: int) -> tuple[FoldSpec, bool]:
+        turns = [plain_turn(n, "가" * (chars // 6 - 3)) for n in (1, 2, 3)]
+        snapshot = replace(snapshot_of(turns), reads_cache=reads_cache)
+        (spec,) = IntervalStrategy(Limits()).due_folds(snapshot)
+        return spec, IntervalStrategy(Limits()).next_fold(snapshot).stands_verbatim
+
+    short, is_told_short = decided(least_chars - 6)
+    assert (short.source_chars, short.stands_verbatim, is_told_short) == (least_chars - 6, True, True)
+    long, is_told_short = decided(least_chars)
+    assert (long.source_chars, long.stands_verbatim, is_told_short) == (least_chars, False, False)
     assert not replace(short, kind="merge").stands_verbatim
 
 
