@@ -135,7 +135,9 @@ def _for_line(text: str, spec: FoldSpec, facts: Sequence[Fact]) -> tuple[Fact, .
     summaries = spec.messages if spec.is_merge else [m for m in spec.messages if isinstance(m, SystemMessage)]
     carried = [without_marks(text_of(message)) for message in summaries] if spec.carried else []
     said = [] if spec.is_merge else own_texts(spec.messages, spec.language)
-    return facts_for_line(missing_from(facts, text), [*carried, *said], carried=spec.carried)
+    return facts_for_line(
+        missing_from(facts, text), [*carried, *said], carried=spec.carried, later=[*map(without_marks, spec.after)]
+    )
 
 
 def _fits_together(text: str, spec: FoldSpec, line: str) -> bool:
@@ -151,6 +153,6 @@ def _fact_sources(spec: FoldSpec) -> Iterator[AnyMessage]:
     """Yields the messages with facts; summaries lose their marks, or are left out if their facts are carried."""
     for message in spec.messages:
         is_summary = spec.is_merge or isinstance(message, SystemMessage)
-        if is_summary and spec.carried:
+        if is_summary and (spec.carried or spec.after):
             continue
         yield message.model_copy(update={"content": without_marks(text_of(message))}) if is_summary else message

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 from graph.fold.fact_compare import HeldFacts
 from graph.fold.fact_find import Fact, by_weight, fact_spans, is_instruction
 from graph.fold.fact_key import key_of, narrow
-from graph.fold.replaced import superseded
+from graph.fold.replaced import replaced_by
 
 _MOST_CHARS: Final = 60
 _AROUND_CHARS: Final = 200
@@ -26,15 +26,18 @@ _NO_WORDS: Final = re.compile(
 )
 
 
-def facts_for_line(facts: Iterable[Fact], said: Sequence[str], *, carried: Iterable[Fact] = ()) -> tuple[Fact, ...]:
+def facts_for_line(
+    facts: Iterable[Fact], said: Sequence[str], *, carried: Iterable[Fact] = (), later: Sequence[str] = ()
+) -> tuple[Fact, ...]:
     """Returns the facts that a line may say, each with its clause as its text.
 
     Args:
         facts: What a summary lacks.
         said: The texts that the user wrote himself, or the summaries that are replaced, oldest first.
         carried: Facts of replaced summaries; a firm one needs no clause.
+        later: Texts that stand behind; no value that they replace may be said.
     """
-    gone = superseded(tuple(said), in_doubt=True)
+    gone = replaced_by(tuple(later), tuple(said))
     places = {
         fact.identity: (text, start, end)
         for text in said

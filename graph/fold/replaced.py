@@ -57,6 +57,8 @@ _MOVED_TO: Final = re.compile(rf"{_MOVED}\bto\s{_SMALL_WORD}$|\bmake\sit\s{_SMAL
 _MOVED_TO_BEHIND: Final = re.compile(f"으?{_KO_MOVED}")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。])\s|\n")
 _NEAR_CHARS: Final = 60
+_HEAD_CHARS: Final = 30
+_NO_WORD: Final = re.compile(r"[^\w\s:]|\d")
 # A fold asks for those of its source for its request and for each draft.
 _KNOWN_SOURCES: Final = 16
 _KNOWN_SENTENCES: Final = 512
@@ -125,6 +127,33 @@ def superseded(texts: tuple[str, ...], *, in_doubt: bool = False) -> frozenset[t
         replaced |= gone | {fact.identity: fact for fact in same}
         earlier, last = [*earlier, *said][-_MOST_KNOWN:], said
     return frozenset(replaced)
+
+
+@lru_cache(maxsize=_KNOWN_SOURCES)
+def replaced_by(later: tuple[str, ...], texts: tuple[str, ...]) -> frozenset[tuple[str, str]]:
+    """Returns the identities of the values of texts that they or later notes replace, in doubt too: see `superseded`.
+
+    A later note with a like value behind the same words replaces the one in the texts: 설치 3월 6일, 설치 3월 13일.
+    """
+    gone = set(superseded((*texts, *later), in_doubt=True))
+    told, now = ([*_named(each)] for each in (texts, later))
+    for words, fact in now:
+        others = {each.identity: each for named, each in told if (named <= words or words <= named)}
+        near = [each for each in others.values() if each.identity not in gone and _is_like(each, fact)]
+        if len(near) == 1 and not any(_is_same_value(near[0], each) for _, each in now):
+            gone.add(near[0].identity)
+    return frozenset(gone)
+
+
+def _named(texts: Sequence[str]) -> list[tuple[frozenset[str], Fact]]:
+    """Returns the values of texts with the words before them in their clause, those without such words left out."""
+    found = []
+    for text in map(narrow, texts):
+        for start, _, fact in fact_spans(text):
+            words = _words(_NO_WORD.split(text[max(0, start - _HEAD_CHARS) : start])[-1])
+            if words and fact.kind in _VALUED:
+                found.append((words, fact))
+    return found[-_MOST_KNOWN:]
 
 
 def changed_in(text: str) -> tuple[Fact, ...]:

@@ -17,7 +17,9 @@ from graph.core.model_input import ModelInput
 from graph.core.text import estimate_tokens, message_tokens, sum_tokens
 from graph.core.turn import is_repetition, text_of, without_images
 from graph.fold.fact_carry import carried_line
+from graph.fold.fact_find import facts_in
 from graph.fold.ledger import ledger_of
+from graph.fold.replaced import changed_in
 from graph.fold.review import Flaw, SummaryDraft, facts_to_name
 from graph.fold.spec import FoldSpec, PromptStyle
 from graph.value.record import LedgerLine
@@ -30,6 +32,7 @@ from prompt.summary import (
     summary_generator,
 )
 from prompt.summary.quote import (
+    AFTER_CHARS,
     FACTS_VERSION,
     RESULTS_RULE,
     count_turns,
@@ -37,6 +40,7 @@ from prompt.summary.quote import (
     list_days,
     list_facts,
     list_kept,
+    quote_after,
     quote_instruction,
 )
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
@@ -52,6 +56,8 @@ _GENERATORS: Final = (
 # Changes whenever the words of any style's prompt change.
 PROMPT_VERSION: Final = "/".join((*(text.PROMPT_VERSION for text in _GENERATORS), FACTS_VERSION))
 _LONG_RESULTS_CHARS: Final = 1_000
+# Of the room for the source.
+_AFTER_SHARE: Final = 4
 
 
 class _GetPrompt(Protocol):
@@ -93,7 +99,9 @@ def requests_for(spec: FoldSpec, source_tokens: int) -> Iterator[SummaryRequest]
     get_rules, get_prompt = _PROMPTS[spec.style]
     if spec.is_merge:
         facts = carried_line(spec.carried, spec.language, spec.max_tokens or 0, level=spec.level).text
-        get_prompt = partial(merge_generator.get_prompt, facts=facts)
+        after = quote_after(_told_behind(spec), min(AFTER_CHARS, source_tokens // _AFTER_SHARE))
+        source_tokens -= estimate_tokens(after)
+        get_prompt = partial(merge_generator.get_prompt, facts=facts, after=after)
     language = language_of(spec.messages, spec.language)
     rules = get_rules(language)
     numbered = zip(map(without_images, spec.messages), spec.message_turns or count_turns(spec.messages), strict=True)
@@ -133,6 +141,13 @@ def with_facts(
     kept = list_kept([render_line(line, spec.language) for line in _kept(messages, spec, shows_ledger=shows_ledger)])
     rule += list_days(_relative_days(spec, language), language)
     return f"{start}\n{kept}{listed}{rule}{quote_instruction(spec.instruction, language)}{size}"
+
+
+def _told_behind(spec: FoldSpec) -> list[str]:
+    """Returns what stands behind a merge, newest first, but before all others what changes a value of its source."""
+    said = {fact.identity for message in spec.messages for fact in facts_in(text_of(message))}
+    newest_first = spec.after[::-1]
+    return sorted(newest_first, key=lambda text: said.isdisjoint(fact.identity for fact in changed_in(text)))
 
 
 def _kept(messages: Sequence[AnyMessage], spec: FoldSpec, *, shows_ledger: bool) -> list[LedgerLine]:

@@ -16,8 +16,9 @@ from graph.core.ledger import LEDGER_TOKENS
 from graph.core.open_question import without_question
 from graph.core.text import measure
 from graph.core.turn import label_of, labelled, text_of
-from graph.fold.fact_carry import carried_facts
+from graph.fold.fact_carry import carried_facts, without_marks
 from graph.fold.fact_find import Fact
+from graph.fold.replaced import is_out, replaced_by
 from graph.value.error import InputError
 from graph.value.record import ArchivedMessage, LedgerLine, Record, RecordKind
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
@@ -119,6 +120,7 @@ class FoldSpec:
             that leaves no gap fits, so that a slow summary isn't discarded because the chat went on.
         is_waited: True if a turn may wait for it (once, for a bounded time).
         before: Context before the fold, so that "option 2" can be understood.
+        after: The texts behind a merge, oldest first.
         context: What else is known of the session, its summaries above all: a figure from there isn't invented.
         message_turns: The turn of each message, 0 for a previous summary; () if unknown.
         carried: Facts of the replaced records, heaviest first.
@@ -164,6 +166,7 @@ class FoldSpec:
     is_exact: bool = True
     is_waited: bool = True
     before: str = ""
+    after: tuple[str, ...] = ()
     context: str = ""
     message_turns: tuple[int, ...] = ()
     carried: tuple[Fact, ...] = ()
@@ -208,6 +211,12 @@ class FoldSpec:
     def stands_verbatim(self) -> bool:
         """True if the source is so short that no call can pay off; it is quoted instead."""
         return self.kind == "interval" and self.source_chars < self.verbatim_chars
+
+    def followed_by(self, later: Sequence[str]) -> FoldSpec:
+        """Returns a merge with the texts of the records behind it, which carries on no value that these replace."""
+        texts = (without_marks(text_of(message)) for message in self.messages)
+        gone = replaced_by(tuple(map(without_marks, later)), tuple(texts))
+        return replace(self, after=tuple(later), carried=tuple(fact for fact in self.carried if not is_out(fact, gone)))
 
     def asking_for(self, chars: int) -> FoldSpec:
         """Returns the fold with so many characters asked for; its target stays what the rate says."""

@@ -14,11 +14,13 @@ from functools import partial
 from typing import Final, Literal
 
 from graph.core.ledger import ledger_tokens, standing
+from graph.core.open_question import without_question
 from graph.core.pin import STANDING
 from graph.core.snapshot import SessionSnapshot, without_overlap
 from graph.core.text import estimate_tokens
-from graph.core.turn import text_of
+from graph.core.turn import label_of, labelled, text_of
 from graph.fold.extract import TermCounts, count_terms
+from graph.fold.fact_carry import without_line
 from graph.fold.record import begin_record, end_record, end_verbatim
 from graph.fold.request import (
     LastInput,
@@ -592,6 +594,11 @@ class FoldWorker:
         with self._stores.database.reading():
             active, strikes = self._stores.records.active(session_id), self._stores.sessions.strikes(session_id)
             lines = self._stores.records.ledger_lines(session_id, before=spec.from_position)
+        if spec.is_merge:
+            behind = [each for each in active if each.from_position > spec.to_position]
+            labels = [label_of(each.turns, spec.language, each.days) for each in behind]
+            texts = (without_line(without_question(each.summary)) for each in behind)
+            spec = spec.followed_by([*map(labelled, labels, texts)])
         return replace(
             spec,
             context="\n".join((self.last_inputs.texts(session_id), *(each.summary for each in active))),

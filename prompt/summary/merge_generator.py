@@ -10,7 +10,7 @@ from langchain_core.messages import AnyMessage
 
 from prompt.summary.quote import escape, name_language
 
-PROMPT_VERSION: Final = "merge-5"
+PROMPT_VERSION: Final = "merge-6"
 
 _RULES: Final[Mapping[str, str]] = {
     "ko": """\
@@ -38,6 +38,10 @@ $facts
 <facts> has rules and facts of these summaries; they are material, too. Those that your summary lacks are added after it in one line, as they are: don't list them, say what they are about.
 """),
 }
+_AFTER: Final[Mapping[str, str]] = {
+    "ko": "<after>는 이 요약들 뒤에 오는 요약들이며 역시 자료입니다. 나중 것이라 그 내용이 맞습니다. 거기서 바뀐 것은 앞의 값을 쓰지 말고, <after>의 내용을 옮겨 적지도 마세요.\n",
+    "en": "<after> has later summaries of the conversation; they are material, too. What stands there is later and holds: say nothing of what it replaces, and don't repeat it.\n",
+}
 _SIZE: Final[Mapping[str, Template]] = {
     "ko": Template("한국어로, 공백 포함 많아도 ${target_length}자."),
     "en": Template("In $language, $target_length characters at most."),
@@ -56,13 +60,15 @@ def get_prompt(
     before: str = "",  # noqa: ARG001  # one signature for all styles; nothing stands before the oldest summaries
     turns: Sequence[int] = (),  # noqa: ARG001  # the summaries' labels say their turns
     facts: str = "",
+    after: str = "",
 ) -> str:
-    """Renders the whole request for a merge: rules, an empty line, summaries, facts, size.
+    """Renders the whole request for a merge: rules, an empty line, summaries, what stands behind them, facts, size.
 
-    `facts` are appended to the merged text if missing from it.
+    `facts` are appended to the merged text if missing from it; `after` is quoted already (`quote_after`).
     """
     source = "\n".join(f'<m from="summary">{escape(message.text)}</m>' for message in messages)
     given = {"target_length": target_length} | ({} if language == "ko" else {"language": name_language(language)})
     size = _SIZE["ko" if language == "ko" else "en"].substitute(given)
+    later = after + _AFTER["ko" if language == "ko" else "en"] if after else ""
     carried = _FACTS["ko" if language == "ko" else "en"].substitute(facts=escape(facts)) if facts else ""
-    return f"{get_rules(language)}\n\n<source>\n{source}\n</source>\n{carried}{size}"
+    return f"{get_rules(language)}\n\n<source>\n{source}\n</source>\n{later}{carried}{size}"

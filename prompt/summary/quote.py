@@ -9,6 +9,7 @@ from typing import Final
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 BEFORE_CHARS: Final = 600
+AFTER_CHARS: Final = 2_000
 LANGUAGE_NAMES: Final[Mapping[str, str]] = {
     "ko": "Korean (한국어)",
     "en": "English",
@@ -24,7 +25,7 @@ _SPEAKERS: Final = (
     (ToolMessage, "tool"),
     (SystemMessage, "previous summary"),
 )
-_OUR_TAG: Final = re.compile(r"<(?=(?:\s*/\s*)?(?:m|source|before|summary|facts|kept)\b)", re.IGNORECASE)
+_OUR_TAG: Final = re.compile(r"<(?=(?:\s*/\s*)?(?:m|source|before|after|summary|facts|kept)\b)", re.IGNORECASE)
 
 _FACTS: Final[Mapping[str, str]] = {
     "ko": "다음은 위에서 뽑은 사실이며 역시 자료입니다. 지금도 맞는 것은 요약에 넣으세요. 규칙과 금지는 뜻 그대로, 나머지는 글자 그대로 씁니다.",
@@ -69,6 +70,14 @@ def quote_before(before: str) -> str:
     if len(text) > BEFORE_CHARS:
         text = "…" + text[1 - BEFORE_CHARS :]
     return f"<before>\n{escape(text)}\n</before>\n" if text else ""
+
+
+def quote_after(texts: Sequence[str], most_chars: int = AFTER_CHARS) -> str:
+    """Renders as much of what stands behind the source as has room, with a trailing newline; "" for nothing."""
+    text = escape("\n".join(texts)).strip()
+    if len(text) > most_chars:
+        text = text[: most_chars - 1] + "…"
+    return f"<after>\n{text}\n</after>\n" if text else ""
 
 
 def list_facts(facts: Sequence[str], language: str = "ko") -> str:

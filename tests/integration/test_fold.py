@@ -668,6 +668,44 @@ def test_old_summaries_become_one_in_the_background_and_the_sources_stay_readabl
     assert chat.rows(last_message, chat.session_id, first.to_position) == [(first.covered_until_message_id,)]
 
 
+def test_a_merge_reads_the_summaries_behind_it_and_brings_no_older_value_back(
+    chat_with: OpenChat, server: FakeOpenAI
+) -> None:
+    chat = chat_with(**MERGING)
+    said = {
+        1: "예산은 97만 원이고 설치는 3월 6일이에요.",
+        7: "예산은 97만 원 말고 120만 원으로, 설치는 3월 13일로 해요.",
+    }
+    noted = {1: "(1턴) 예산 97만 원, 설치 3월 6일.", 7: "(7턴) 예산 120만 원(이전 97만 원), 설치 3월 13일."}
+
+    def respond(body: Body) -> Reply:
+        if kind_of(body) != "summary":
+            return answer_body(body)
+        asked = "\n".join(map(content_of, body["messages"]))
+        turn = next((turn for turn, words in said.items() if words in asked), 0)
+        return text(
+            f"(1-6턴) 행사 준비. {korean(150)}" if is_merge(body) else f"{noted.get(turn, '(4턴)')} {korean(240)}"
+        )
+
+    server.respond_with(respond)
+    for number in range(1, 20):
+        chat.say(f"{said.get(number, '')} {korean(300)}".strip())
+        chat.wait_for_folds()
+        merges = [record for record in chat.service.folds.records(chat.session_id) if record.kind == "merge"]
+        if merges:
+            break
+    asked, merge = merge_prompts(server)[0], merges[0]
+    assert merge.turns == (1, 2, 3, 4, 5, 6)
+    after = asked.partition("<after>\n")[2].partition("\n</after>")[0]
+    assert after.startswith("[7-9턴] (")
+    assert noted[7] in after
+    assert noted[1] in asked.partition("</source>")[0]
+    assert "97만 원" not in asked.partition("</after>")[2]  # the facts to keep
+    assert "97만 원" not in merge.summary
+    assert "3월 6일" not in merge.summary
+    assert not {"97만 원", "3월 6일"} & {*merge.kept_facts, *merge.missing_facts}
+
+
 def test_a_merge_that_fails_leaves_the_summaries_as_they_are_and_is_picked_after_three_tries(
     chat_with: OpenChat, server: FakeOpenAI
 ) -> None:

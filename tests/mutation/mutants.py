@@ -252,7 +252,6 @@ _CORE: Final = (
         "unit/test_fact_check",
         ('and not _NO_WORDS.match(text, text.rfind("\\n", 0, start) + 1)', ""),
         ("if fact.identity in gone or", "if"),
-        ("in_doubt=True", "in_doubt=False"),
         ("is_instruction(fact) or is_out else", "is_instruction(fact) else"),
     ),
     *_group(
@@ -300,6 +299,9 @@ _CORE: Final = (
         ("_ARROW_BEHIND.match(behind) and not _ARROW_BEFORE.search(before)", "_ARROW_BEHIND.match(behind)"),
         (" if not any(_is_same_value(fact, each) for each in again)", ""),
         ("in_doubt or len(near) == 1", "near"),
+        ("*later), in_doubt=True)", "*later), in_doubt=False)"),
+        ("(named <= words or words <= named)", "True"),
+        (" and not any(_is_same_value(near[0], each) for _, each in now)", ""),
     ),
     *_group(
         "core",
@@ -356,6 +358,13 @@ _CORE: Final = (
         "unit/test_in_place_request",
         (".issuperset(spec.sources):", ".isdisjoint(spec.sources):"),
         ("source_id in sent and any(", "any("),
+    ),
+    *_group(
+        "core",
+        "graph/fold/request.py",
+        "unit/test_fact_carry",
+        ("spec.after[::-1]", "spec.after"),
+        ("source_tokens -= estimate_tokens(after)", "pass"),
     ),
 )
 

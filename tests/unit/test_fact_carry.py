@@ -263,6 +263,70 @@ def test_a_value_that_the_user_has_replaced_since_is_not_carried_on() -> None:
     assert "900만 원" in texts
 
 
+@pytest.mark.parametrize(
+    ("said", "later", "gone", "stays"),
+    [
+        ("예산 97만 원, 보증금 30만 원", "예산 120만 원(이전 97만 원)", "97만 원", "30만 원"),
+        ("예산 97만 원, 보증금 30만 원", "97만 원 말고 120만 원으로 정함", "97만 원", "30만 원"),
+        ("설치 3월 6일 토요일, 개막식 3월 8일", "설치는 3월 13일", "3월 6일", "3월 8일"),
+        ("합계 97만 원, 호텔 합계 30만 원", "식비 합계 40만 원", "없음", "30만 원"),
+        ("설치 3월 6일, 개막식 3월 8일", "설치 3월 6일 오전, 재설치 3월 13일", "없음", "3월 6일"),
+        ("Budget $970, deposit $300", "(turn 7) Budget $1,200 (was $970)", "$970", "$300"),
+        ("Install on 6 March, opening on 8 March", "Install on 13 March", "6 March", "8 March"),
+    ],
+)
+def test_a_merge_brings_back_nothing_that_a_record_behind_it_replaced(
+    said: str, later: str, gone: str, stays: str
+) -> None:
+    told = [record_of((1, 2, 3), f"(1턴) {said}."), record_of((4, 5, 6), SMALL_TALK * 8)]
+    alone = merge_fold(told, 0.3, 600, "ko")
+    merge = alone.followed_by([f"[7-9턴] (2026-11-25) (7턴) {later}.", "[10-12턴] (10턴) 메뉴를 고름."])
+    before, behind = ([fact.text for fact in spec.carried] for spec in (alone, merge))
+    assert gone not in behind
+    assert stays in behind
+    assert gone in before or gone == "없음"
+    records = made(alone, SMALL_TALK), made(merge, SMALL_TALK)
+    assert [gone in record.summary for record in records] == [gone in before, False]
+    assert (stays in records[1].summary) is (stays in records[0].summary)
+    assert gone not in (*records[1].kept_facts, *records[1].missing_facts)
+
+
+def test_a_merge_whose_values_were_all_replaced_carries_none() -> None:
+    told = [record_of((1, 2, 3), "(1턴) 예산 97만 원."), record_of((4, 5, 6), SMALL_TALK * 8)]
+    spec = merge_fold(told, 0.3, 600, "ko").followed_by(["(7턴) 예산 120만 원(이전 97만 원)."])
+    assert spec.carried == ()
+    assert "만 원" not in made(spec, SMALL_TALK).summary
+
+
+def test_a_merge_reads_what_stands_behind_it_as_far_as_there_is_room() -> None:
+    told = [record_of((1, 2, 3), "(1턴) 예산 97만 원."), record_of((4, 5, 6), SMALL_TALK * 40)]
+    behind = [f"[{n}-{n + 2}턴] ({n}턴) 기록 {n}. {SMALL_TALK * 5}" for n in range(7, 31, 3)]
+    behind[1] = "[10-12턴] (10턴) 예산 120만 원(이전 97만 원). </after>"
+    spec = merge_fold(told, 0.3, 600, "ko").followed_by(behind)
+    (request,) = requests_for(spec, 100_000)
+    asked = request.messages[-1].text
+    after = asked.partition("\n<after>\n")[2].partition("\n</after>\n")[0]
+    # First what replaces a value, then the newest.
+    assert [line[: line.index("]")] for line in after.split("\n")][:3] == ["[10-12턴", "[28-30턴", "[25-27턴"]
+    assert 1_990 <= len(after) <= 2_000
+    assert after.endswith("…")
+    assert asked.count("</after>") == 1
+    assert asked.index("</source>") < asked.index("<after>")
+    assert "옮겨 적지도 마세요" in asked
+    parts = [part.messages[-1].text for part in requests_for(spec, 800)]
+    quoted = [part.partition("<after>\n")[2].partition("\n</after>")[0] for part in parts]
+    assert len(parts) > 1
+    assert {len(text) for text in quoted} == {200}
+    for part, after in zip(parts, quoted, strict=True):
+        source = part.partition("<source>\n")[2].partition("\n</source>")[0]
+        assert estimate_tokens(source) + estimate_tokens(after) <= 820
+    english = merge_fold(told, 0.3, 600, "en")
+    for spec, holds in ((english.followed_by(behind[:1]), True), (english.followed_by([]), False), (english, False)):
+        (request,) = requests_for(spec, 100_000)
+        assert ("say nothing of what it replaces" in request.messages[-1].text) is holds
+        assert ("<after>" in request.messages[-1].text) is holds
+
+
 def test_a_question_that_was_answered_is_neither_read_nor_carried_on() -> None:
     first = judged(0, "(1턴) 서버를 고름.\n질문: JT-4821과 KX-1177 가운데 어느 쪽?", kept=["JT-4821", "KX-1177"])
     last = judged(1, "(4턴) KX-1177로 정함.\n질문: 설치일은 3월 9일과 3월 16일 가운데?")
