@@ -299,6 +299,11 @@ _CORE: Final = (
         ("_ARROW_BEHIND.match(behind) and not _ARROW_BEFORE.search(before)", "_ARROW_BEHIND.match(behind)"),
         (" if not any(_is_same_value(fact, each) for each in again)", ""),
         ("in_doubt or len(near) == 1", "near"),
+    ),
+    *_group(
+        "core",
+        "graph/fold/replaced.py",
+        "unit/test_fact_carry unit/test_fact_check",
         ("*later), in_doubt=True)", "*later), in_doubt=False)"),
         ("(named <= words or words <= named)", "True"),
         (" and not any(_is_same_value(near[0], each) for _, each in now)", ""),
