@@ -215,6 +215,14 @@ _OUR_TAG: Final = re.compile(r"</?(?:m|source)\b[^<>]*+>|\[(?:user|assistant|too
 _SPACE: Final = re.compile(r"\s+")
 
 _TURN_MARK: Final = re.compile(r"\(\d+(?:-\d+)?턴\)|\(turns? \d+(?:-\d+)?\)", re.IGNORECASE)
+# A draft may mark its turns in another form: "- 2턴:", "Turns 4, 5:".
+_TURN: Final = re.compile(
+    r"(?:\d{1,6}\s?[-~–,·]\s?){0,9}\d{1,6}\s?턴|\bturns?\s\d{1,6}(?:\s?[-–,&]\s?\d{1,6}){0,9}", re.IGNORECASE
+)
+_NUMBER: Final = re.compile(r"\d+")
+_MARK: Final[Mapping[Language, str]] = {"ko": "({}턴)", "en": "(turn {})"}
+_LEAST_TURN_CHARS: Final = 60
+_MOST_OF_TURN: Final = 10
 _OPENING: Final = re.compile(
     r"\A\W*(?:네[,.! ]|예[,.! ]|넵|물론|좋습니다|알겠습니다|안녕하세요|반갑습니다|감사합니다|죄송|좋은 질문"
     r"|yes[,.!]|sure|of course|certainly|absolutely|great|good question|hi\b|hello|thanks|thank you"
@@ -434,7 +442,34 @@ def _days_meant(texts: Sequence[str], spec: FoldSpec) -> Iterator[str]:
 def _lack(text: str, draft: SummaryDraft, spec: FoldSpec) -> Lack:
     if draft.is_extracted or spec.is_merge:
         return Lack((), is_large=False)
-    return lack_of(text, spec.messages, spec.full_chars, spec.language, has_ledger=spec.ledger is not None)
+    lack = lack_of(text, spec.messages, spec.full_chars, spec.language, has_ledger=spec.ledger is not None)
+    if lost := tuple(_lost_turns(text, spec)):
+        return lack._replace(missing=(*lost, *(lack.missing if lack.is_large else ())), is_large=True)
+    return lack
+
+
+def _lost_turns(text: str, spec: FoldSpec) -> Iterator[str]:
+    """Yields the marks and facts of turns that a draft is silent about: no mark, and none of the user's facts.
+
+    Only of drafts that mark turns, and of turns in which the user wrote 60 characters or more beside his rules.
+    """
+    marked = {turn for found in _TURN.finditer(text) for turn in _turns_of(found[0])}
+    if marked.isdisjoint(spec.turns):
+        return
+    script, replaced = script_of(spec.messages, spec.language), superseded_in(spec.messages)
+    for message, turn in zip(spec.messages, spec.message_turns, strict=False):
+        if isinstance(message, HumanMessage) and turn not in marked:
+            own = _own(message, script)
+            found = facts_of([own])
+            facts = [fact for fact in found if not (is_instruction(fact) or fact.says_little or is_out(fact, replaced))]
+            chars = len(text_of(own)) - sum(len(fact.text) for fact in found if is_instruction(fact))
+            if chars >= _LEAST_TURN_CHARS and facts and len(missing_from(facts, text)) == len(facts):
+                yield from (_MARK[spec.language].format(turn), *(fact.text for fact in facts[:_MOST_OF_TURN]))
+
+
+def _turns_of(mark: str) -> range:
+    numbers = [int(number) for number in _NUMBER.findall(mark)]
+    return range(min(numbers), max(numbers) + 1)
 
 
 def _unfit(draft: SummaryDraft, spec: FoldSpec) -> FlawKind | None:

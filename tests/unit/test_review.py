@@ -276,6 +276,67 @@ def test_a_text_that_broke_off_ends_with_its_last_whole_sentence(text: str, reta
     assert until_last_sentence(text) == retained
 
 
+TURNS = (
+    (
+        "서버는 10월 14일 오전 9시에 옮기고 담당자는 김민수 대리, "
+        "전화는 010-7734-2068이에요. 예산은 900만 원, 선금은 180만 원입니다."
+    ),
+    (
+        "그날 점심 자리는 한빛식당에 있고 모두 여덟 명이 같이 가서 96,000원이에요. "
+        "창고 열쇠는 관리실에 맡겨 두었으니 거기서 찾으면 된다고 들었어요."
+    ),
+    (
+        "데이터베이스는 /var/lib/pg 아래에 212GB이고 주소는 192.168.0.15예요. "
+        "견적 번호는 AK-3301, 납기는 11월 30일이라고 합니다."
+    ),
+)
+
+
+def talk_of(*turns: str) -> FoldSpec:
+    answer = AIMessage("네, 적어 두었습니다. 더 정할 것이 있으면 말씀해 주세요.")
+    return spec_of([message for said in turns for message in (HumanMessage(said), answer)], 120)
+
+
+FIRST = "(1턴) 서버 10월 14일 09:00, 김민수 대리 010-7734-2068. 예산 900만 원, 선금 180만 원."
+LAST = "(3턴) /var/lib/pg 212GB, 192.168.0.15. 견적 AK-3301, 납기 11월 30일."
+
+
+@pytest.mark.parametrize(
+    ("draft", "is_lost"),
+    [
+        (f"{FIRST} (2턴) 점심 한빛식당, 여덟 명, 96,000원. {LAST}", False),
+        (f"{FIRST} {LAST}", True),
+        (f"- 1턴: {FIRST[5:]}\n- 3턴: {LAST[5:]}", True),
+        # Marked together, told without a mark of its own, or no turn is marked.
+        (f"{FIRST} {LAST}".replace("(1턴)", "(1-2턴)"), False),
+        (f"{FIRST} {LAST}".replace("(3턴)", "(2-3턴)"), False),
+        (f"{FIRST} {LAST} 창고 열쇠는 그날 찾고 점심은 8명이 함.", False),
+        (f"{FIRST} {LAST}".replace("(1턴)", "").replace("(3턴)", ""), False),
+    ],
+)
+def test_a_turn_that_a_draft_is_silent_about_is_named(draft: str, *, is_lost: bool) -> None:
+    source = talk_of(*TURNS)
+    flaw = flaw_of(draft_of(draft), source)
+    assert (flaw is not None) is is_lost
+    if flaw is not None:
+        assert (flaw.kind, flaw.missing[0]) == ("lacking", "(2턴)")
+        assert "여덟 명" in flaw.missing
+        assert "AK-3301" not in flaw.missing
+        whole = f"{FIRST} (2턴) 점심 한빛식당, 여덟 명, 96,000원. {LAST}"
+        assert review_drafts([draft, whole], source).text == whole
+
+
+@pytest.mark.parametrize(
+    ("second", "third"),
+    [
+        ("점심은 여덟 명이 같이 가요.", TURNS[2]),
+        (TURNS[1].replace(" 96,000원", ""), f"{TURNS[2]} 점심은 여덟 명 말고 아홉 명이에요."),
+    ],
+)
+def test_a_short_turn_and_one_whose_values_hold_no_more_need_no_mark(second: str, third: str) -> None:
+    assert flaw_of(draft_of(f"{FIRST} {LAST}"), talk_of(TURNS[0], second, third)) is None
+
+
 def test_what_goes_against_the_users_word_is_named_as_invented() -> None:
     said = "Never deploy on Fridays. Ben is our backend lead. Let's go with option 2."
     source = spec_of(
