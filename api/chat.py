@@ -36,7 +36,7 @@ from graph.value.event import (
     TokenDelta,
     TurnFailed,
 )
-from graph.value.view import LiveTurn, ToolStep, TurnOptions, TurnView
+from graph.value.view import FoldWhen, LiveTurn, ToolStep, TurnOptions, TurnView
 
 _PROJECT_ROOT: Final = "projectRoot"
 _Id = Annotated[str, StringConstraints(min_length=1, max_length=256)]
@@ -56,6 +56,7 @@ class ChatOptions(_Exact):
 
     compression_rate: Annotated[float, Field(ge=0.1, le=0.5)] | None = None
     strategy: str | None = None
+    fold_when: FoldWhen | None = None
     model: Annotated[str, StringConstraints(max_length=256)] | None = None
     project_root: Annotated[str, StringConstraints(max_length=4_096)] | None = None
     has_memory: bool | None = None
@@ -83,6 +84,7 @@ class ChatMessage(_Exact):
         return TurnOptions(
             compression_rate=chosen.compression_rate,
             strategy=chosen.strategy,
+            fold_when=chosen.fold_when,
             model=None if chosen.model is None else parse_model_id(chosen.model)[0] or None,
             project_root=root,
             has_memory=chosen.has_memory,

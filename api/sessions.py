@@ -21,6 +21,7 @@ from graph.value.view import (
     CallInput,
     ChartPoint,
     ContextNotice,
+    FoldWhen,
     Gauge,
     LedgerView,
     NextFold,
@@ -82,6 +83,7 @@ class SessionAnswer(BaseModel):
     forked_after: int
     thinking: Thinking
     is_asking: bool
+    fold_when: FoldWhen
 
 
 class ChangeSession(Exact):
@@ -90,6 +92,7 @@ class ChangeSession(Exact):
     title: str | None = Field(default=None, max_length=_TEXT_CHARS)
     compression_rate: float | None = Field(default=None, ge=0.1, le=0.5)
     strategy: str | None = Field(default=None, max_length=64)
+    fold_when: FoldWhen | None = None
     model: str | None = Field(default=None, max_length=256)
     project_root: str | None = Field(default=None, max_length=4_096, description="An allowed folder; empty for none.")
     has_memory: bool | None = None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Literal
 
 from graph.core.ledger import ledger_tokens
 from graph.core.open_question import without_answered
 from graph.core.pin import LARGEST_SHARES, BlockKind, budget_tokens
 from graph.value.record import ArchivedMessage, HistoryEntry, Record, to_entry
+from graph.value.view import FoldWhen
 from prompt.system.framing import Language
 
 _LEAST_SHARE: Final = 4
@@ -34,6 +35,7 @@ class SessionSnapshot:
         time_zone: IANA name of the user's zone, "" for UTC.
         imported: Those of the raw turns that a program sent with their answers.
         reads_cache: True if the endpoint reported cached tokens for this session's last calls.
+        fold_when: When due blocks are folded, "" for the strategy's default.
     """
 
     complete_turns: int
@@ -51,6 +53,7 @@ class SessionSnapshot:
     imported: frozenset[int] = frozenset()
     time_zone: str = ""
     reads_cache: bool = False
+    fold_when: FoldWhen | Literal[""] = ""
 
     def within(self, input_tokens: int) -> SessionSnapshot:
         """Returns the snapshot with the input bound that remains after front blocks and pins, cut as for sending.

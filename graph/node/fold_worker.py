@@ -263,6 +263,7 @@ class FoldWorker:
                 imported=self._stores.turns.imported(session_id, first, complete_turns),
                 time_zone=time_zone or self._zones.get(session_id) or "",
                 reads_cache=self._stores.calls.reads_cache(session_id),
+                fold_when=self._stores.sessions.fold_when(session_id),
             )
 
     def hold(self, session_id: str) -> None:

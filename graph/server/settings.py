@@ -30,6 +30,7 @@ from graph.server.identity import (
 )
 from graph.strategy.base import Limits
 from graph.value.error import SettingsError
+from graph.value.view import FoldWhen
 
 Rate = Annotated[float, Field(ge=0.1, le=0.5)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
@@ -81,6 +82,7 @@ class Settings(BaseSettings):
 
     compression_rate: Rate = 0.3
     context_strategy: Literal["interval", "rolling", "compaction", "window"] = "interval"
+    fold_when: FoldWhen = Limits.fold_when
     app_context_enabled: bool = True
     app_context_threshold: Annotated[int, Field(ge=100, le=10_000_000)] = Limits.app_context_threshold
     app_context_recent_messages: Annotated[int, Field(ge=0, le=1_000)] = Limits.app_context_recent_messages

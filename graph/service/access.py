@@ -32,7 +32,7 @@ from graph.tool.registry import TOOL_NAMES, allowance_of, mcp_tools
 from graph.value.client import ClientOptions
 from graph.value.error import BusyError, InputError, McpError, SignInError
 from graph.value.mcp import ToolInfo
-from graph.value.view import LiveTurn, Thinking, TurnOptions
+from graph.value.view import FoldWhen, LiveTurn, Thinking, TurnOptions
 from graph.worker.turn_log import TurnLog
 from graph.worker.turn_poller import DistantTurn, TurnPoller
 from graph.worker.turn_runner import TurnRunner
@@ -161,7 +161,7 @@ class Choices:
     mcp: McpServers
 
     def chosen(self, options: TurnOptions) -> dict[str, Any]:
-        """Returns the settings given by the options, without a level of thinking that isn't known.
+        """Returns the settings given by the options, without a level of thinking or a time of folding that isn't known.
 
         Raises:
             InputError: A value is invalid.
@@ -175,6 +175,8 @@ class Choices:
             if options.strategy not in self.strategies.by_name:
                 raise InputError("bad_strategy", ", ".join(self.strategies.by_name))
             changes["strategy"] = options.strategy
+        if options.fold_when in get_args(FoldWhen):
+            changes["fold_when"] = options.fold_when
         if options.model is not None:
             changes["model"] = plain_text(options.model)
         if options.project_root is not None:
@@ -190,18 +192,20 @@ class Choices:
     def changes_of(self, session: SessionRow, options: TurnOptions) -> dict[str, Any]:
         """Returns the session's settings that the options change.
 
-        Choosing the default strategy or model, if none was ever chosen, changes nothing: the session follows the
-        server's default. A program's tool replaces a tool of ours with the same name.
+        Choosing the default strategy, time of folding or model, if none was ever chosen, changes nothing: the session
+        follows the server's default. A program's tool replaces a tool of ours with the same name.
 
         Raises:
             InputError: A value is invalid.
             PathError: The project is outside the allowed folders.
         """
         changes = {name: value for name, value in self.chosen(options).items() if value != getattr(session, name)}
-        if "strategy" in changes and not session.strategy and changes["strategy"] == self.strategies.default.name:
-            del changes["strategy"]
-        if "model" in changes and not session.model and changes["model"] == self.models.default_name:
-            del changes["model"]
+        defaults = {"strategy": self.strategies.default.name, "fold_when": self.settings.fold_when}
+        if "model" in changes:  # the endpoint may have to be asked for its default
+            defaults["model"] = self.models.default_name
+        for name, default in defaults.items():
+            if not getattr(session, name) and changes.get(name) == default:
+                del changes[name]
         if off := TOOL_NAMES.intersection(options.client.tool_names if options.client else ()) - {*session.tools_off}:
             changes["tools_off"] = (*session.tools_off, *sorted(off))
         if options.mcp_tools is not None:

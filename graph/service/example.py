@@ -88,7 +88,7 @@ class ExampleWriter:
         """Stores the due folds as the fold worker stores a model's drafts: planned, measured, reviewed, adopted."""
         session_id, records = lease.session_id, self._stores.records
         snapshot = self._fold_worker.snapshot(session_id, complete_turns=complete_turns, rate=EXAMPLE_RATE)
-        for spec in self._strategy.due_folds(snapshot):
+        for spec in self._strategy.due_folds(replace(snapshot, fold_when="due")):  # the example has a text for each
             key = source_key(spec, model=EXAMPLE_MODEL, prompt_version="")
             started = begin_record(session_id, spec, model=EXAMPLE_MODEL, source_key=key, created_at=self._clock())
             draft = SummaryDraft(summaries[len(snapshot.active)], input_tokens=0, output_tokens=0, is_usage=False)

@@ -41,6 +41,7 @@ from graph.value.view import (
     EXAMPLE_MODEL,
     ChartPoint,
     FactCount,
+    FoldWhen,
     Gauge,
     KeptLine,
     LedgerView,
@@ -157,11 +158,11 @@ class Folds:
         folds = self._token_uses.of_folds(session_id)
         return savings_of(saved, folds, prices, default_model=self._models.default_name)
 
-    def next_fold(self, session_id: str | None, *, strategy: str) -> NextFold:
-        """Returns what isn't folded yet, under this strategy; without a session, as for a new one."""
+    def next_fold(self, session_id: str | None, *, strategy: str, fold_when: FoldWhen | None = None) -> NextFold:
+        """Returns what isn't folded yet, under this strategy; without a session, as for a new one with `fold_when`."""
         chosen, settings = self._strategies.of(strategy), self._settings
         if session_id is None:
-            return chosen.next_fold(SessionSnapshot(0, (), (), settings.compression_rate))
+            return chosen.next_fold(SessionSnapshot(0, (), (), settings.compression_rate, fold_when=fold_when or ""))
         session = self._access.own(session_id)
         complete_turns = session.turn_count - session.is_open
         snapshot = self._fold_worker.snapshot(

@@ -33,6 +33,7 @@ from graph.value.view import (
     ContextNotice,
     EndpointProblem,
     ExportSize,
+    FoldWhen,
     ModelOption,
     Outline,
     Place,
@@ -207,6 +208,7 @@ class Sessions:
             title=row.title,
             compression_rate=row.compression_rate,
             strategy=self._strategies.of(row.strategy).name,
+            fold_when=row.fold_when or self._settings.fold_when,
             model=row.model or self._models.default_name,
             turn_count=row.turn_count,
             is_running=self._access.is_busy(session_id),
@@ -257,13 +259,14 @@ class Sessions:
             return "full"
         return "nearly_full" if tokens > settings.max_context_tokens * _NEARLY_FULL else ""
 
-    def configure(
+    def configure(  # noqa: PLR0913  # each is a setting
         self,
         session_id: str,
         *,
         title: str | None = None,
         compression_rate: float | None = None,
         strategy: str | None = None,
+        fold_when: FoldWhen | None = None,
         model: str | None = None,
         project_root: str | None = None,
         has_memory: bool | None = None,
@@ -280,6 +283,7 @@ class Sessions:
         options = TurnOptions(
             compression_rate=compression_rate,
             strategy=strategy,
+            fold_when=fold_when,
             model=model,
             project_root=project_root,
             has_memory=has_memory,

@@ -164,6 +164,7 @@ session_table = Table(
     Column("deleted_at", UtcTime, nullable=True),  # the row is erased once the deletion can't be undone
     Column("thinking", PlainText, nullable=False, server_default=""),
     Column("language", PlainText, nullable=False, server_default=""),  # of a program's system message
+    Column("fold_when", PlainText, nullable=False, server_default=""),  # "": the server's default
     Column("instructions", PlainText, nullable=False, server_default=""),  # the user's own, for this chat
     Column("mcp_tools", JsonTuple, nullable=False, server_default="[]"),  # as they were when they were chosen
     Column("mcp_allowed", JsonTuple, nullable=False, server_default="[]"),  # those whose calls don't ask any more

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Final, get_args
+from typing import Any, Final, Literal, get_args
 
 from sqlalchemy import (
     Column,
@@ -38,7 +38,7 @@ from graph.store.schema import session_table, turn_table, withdrawn_owner_table
 from graph.store.search import unindex_session
 from graph.store.turn_row import OPEN
 from graph.value.error import NotFoundError
-from graph.value.view import Thinking
+from graph.value.view import FoldWhen, Thinking
 from prompt.system.framing import Language
 
 _session = session_table.c
@@ -55,6 +55,7 @@ class SessionRow:
         tools_off: Server tools replaced by a program's own tools of the same name.
         title_source: Author of the title: "" for the first message, "model" or "user".
         deleted_at: Time of a deletion that can still be undone.
+        fold_when: When due blocks are folded, "" for the server's default.
         thinking: How much the model is to think, "" for its own measure.
         instructions: The user's own for this chat.
         mcp_tools: The fields of the chosen MCP tools, as they were when they were chosen.
@@ -71,6 +72,7 @@ class SessionRow:
     updated_at: datetime
     compression_rate: float
     strategy: str
+    fold_when: FoldWhen | Literal[""]
     model: str
     turn_count: int
     project_root: str
@@ -135,6 +137,7 @@ _BRANCHES: Final = select(
 _OF_FRONT: Final = {"project_root", "has_memory"}
 
 
+_FOLD_WHEN = select(_session.fold_when).where(_session.session_id == bindparam("session_id"))
 _STRUCK = select(_session.struck).where(_session.session_id == bindparam("session_id"))
 _LANGUAGE = select(_session.language, _session.client).where(_session.session_id == bindparam("session_id"))
 _NUMBERS = {
@@ -295,6 +298,11 @@ class SessionStore:
     def restored_tokens(self, session_id: str) -> int:
         """Returns our estimate for the context after the last undo of a compaction, 0 after the next compaction."""
         return self._number(session_id, _session.restored_tokens)
+
+    def fold_when(self, session_id: str) -> FoldWhen | Literal[""]:
+        """Returns when due blocks are folded, "" for the server's default."""
+        with self._database.read() as connection:
+            return connection.execute(_FOLD_WHEN, {"session_id": session_id}).scalar() or ""
 
     def strikes(self, session_id: str) -> dict[str, bool]:
         """Returns what the user did with lines of the ledger (`strikes_of`)."""

@@ -43,6 +43,7 @@ from graph.store.transfer import ReadRow, add_rows, not_an_export, read_rows
 from graph.store.turn_row import TurnRow, new_attempt, sum_history_tokens
 from graph.value.error import BusyError, InputError
 from graph.value.record import RecordKind, RecordOutcome, RecordStatus, is_line
+from graph.value.view import FoldWhen
 from prompt.system.framing import CLOSED_ANSWER
 
 _METADATA: Final = ("model_name", "finish_reason")
@@ -97,6 +98,7 @@ def _mark_of(message: AnyMessage) -> Mapping[str, Any] | None:
 _UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 _STATUS: Final = {"status": get_args(get_type_hints(TurnRow)["status"])}
 _CHOICES: Final[Mapping[Table, Mapping[str, Sequence[object]]]] = {
+    session_table: {"fold_when": ("", *get_args(FoldWhen))},
     turn_table: _STATUS,
     attempt_table: _STATUS,
     message_table: {"role": ("human", "ai", "tool")},

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from graph.core.model_input import History, Messages, ModelInput, SystemPart
 from graph.core.snapshot import SessionSnapshot
 from graph.fold.spec import FoldSpec
-from graph.value.view import NextFold
+from graph.value.view import FoldWhen, NextFold
 
 _RESERVE_SHARE: Final = 6
 # The prompt and the tools take about 700 tokens, which leaves the rest for a question.
@@ -21,6 +21,7 @@ class Limits:
     """Limits of the strategies.
 
     Attributes:
+        fold_when: interval: when due blocks are folded in sessions that chose nothing.
         records_budget_tokens: interval: records are merged once all active ones exceed this.
         newest_records: interval: number of newest records that are never merged.
         merged_together: interval: number of records of a level merged into one of the next.
@@ -35,6 +36,7 @@ class Limits:
         room_tokens: Upper bound on everything before the open turn; None for no bound.
     """
 
+    fold_when: FoldWhen = "due"
     records_budget_tokens: int = 8_000
     newest_records: int = 16
     merged_together: int = 8

@@ -19,6 +19,7 @@ from graph.fold.spec import (
     MAX_RATE,
     MIN_RATE,
     VERBATIM_CHARS,
+    Block,
     FoldSpec,
     due_blocks,
     fold_of,
@@ -52,6 +53,10 @@ class IntervalStrategy:
 
     Imported turns may be examples or files of a program: they, and what follows them, stay raw until two blocks of the
     session's own turns stand behind them, as long as there is room.
+
+    Where it folds when it pays, a due block waits, raw, for the next one as long as there is room, and one call makes
+    one record of both. One record, because a request, its review and its repair are of one text: a draft for two would
+    have to be cut in two by the turn marks that a model may leave out.
     """
 
     name = "interval"
@@ -63,13 +68,16 @@ class IntervalStrategy:
         self._limits = limits
 
     def next_fold(self, snapshot: SessionSnapshot) -> NextFold:
+        limits = self._limits.within(snapshot.input_tokens)
         raw = next((part for part, record in _parts(snapshot) if record is None), [])
         after = (raw[0].turn if raw else snapshot.complete_turns + 1) - 1
+        has_room = _excess_tokens(snapshot, (), limits) <= 0
         block = next_block(snapshot.complete_turns, after)
+        if _joins(snapshot, limits):
+            block = _next_joined(snapshot, block, has_room=has_room)
         first_held, own_turns = _held(snapshot)
         turns_left = block.last_turn - snapshot.complete_turns
-        limits = self._limits.within(snapshot.input_tokens)
-        if 0 < first_held <= block.last_turn and _excess_tokens(snapshot, (), limits) <= 0:
+        if 0 < first_held <= block.last_turn and has_room:
             turns_left = max(turns_left, _OWN_TURNS - own_turns)
         entries = [entry for entry in raw if entry.turn <= block.last_turn]
         chars = sum(entry.chars for entry in entries)
@@ -117,32 +125,74 @@ def _held(snapshot: SessionSnapshot) -> tuple[int, int]:
 
 
 def _due(snapshot: SessionSnapshot, limits: Limits) -> Iterator[FoldSpec]:
-    """Yields the blocks to fold: those with turns that stay raw only while there is no room for them."""
-    first_held, _ = _held(snapshot)
-    excess_tokens = _excess_tokens(snapshot, (), limits)
-    for block in _blocks(snapshot):
-        if 0 < first_held <= block.turns[-1] and excess_tokens <= 0 and not block.set_aside:
-            return
-        excess_tokens -= block.source_tokens - int(block.source_tokens * snapshot.rate)
-        yield block
+    """Yields the blocks to fold: those with turns that stay raw, and one that waits, only while there is no room.
 
-
-def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
-    """Yields the due blocks; the oldest make up for what the session's folds took more or less than their targets."""
+    The oldest make up for what the session's folds took more or less than their targets.
+    """
     fold = partial(fold_of, (), kind="interval", rate=snapshot.rate, language=snapshot.language)
     fold = partial(fold, time_zone=snapshot.time_zone)
-    over_chars = excess_chars(snapshot.active)
-    for part, record in _parts(snapshot):
+    first_held, _ = _held(snapshot)
+    excess_tokens, over_chars = _excess_tokens(snapshot, (), limits), excess_chars(snapshot.active)
+    for source, record, waits in _sources(snapshot, joins=_joins(snapshot, limits)):
         if record is not None:
-            yield replace(fold(part), set_aside=record.id)
+            spec = replace(fold(source), set_aside=record.id)
+        elif excess_tokens <= 0 and (waits or 0 < first_held <= source[-1].turn):
+            return
+        else:
+            spec = sized(replace(fold(source), verbatim_chars=_verbatim_chars(snapshot)))
+            less_chars = 0 if spec.stands_verbatim else _within(over_chars, spec)
+            over_chars -= less_chars
+            spec = replace(spec, less_chars=less_chars, before=_text_before(snapshot, spec.from_position))
+        excess_tokens -= spec.source_tokens - int(spec.source_tokens * snapshot.rate)
+        yield spec
+
+
+_Source = tuple[list[ArchivedMessage], Record | None, bool]
+
+
+def _joins(snapshot: SessionSnapshot, limits: Limits) -> bool:
+    return (snapshot.fold_when or limits.fold_when) == "pays"
+
+
+def _sources(snapshot: SessionSnapshot, *, joins: bool) -> Iterator[_Source]:
+    """Yields the messages of each due block, its record if that was set aside, and whether it waits for the next one.
+
+    With `joins`, two blocks are one if a summary has room for both. Only the last block waits: others have a record
+    behind them.
+    """
+    parts = list(_parts(snapshot))
+    for part, record in parts:
+        if record is not None:
+            yield part, record, False
             continue
+        blocks: list[list[ArchivedMessage]] = []
         for block in due_blocks(snapshot.complete_turns, part[0].turn - 1):
             source = [entry for entry in part if block.first_turn <= entry.turn <= block.last_turn]
-            if source:
-                spec = sized(replace(fold(source), verbatim_chars=_verbatim_chars(snapshot)))
-                less_chars = 0 if spec.stands_verbatim else _within(over_chars, spec)
-                over_chars -= less_chars
-                yield replace(spec, less_chars=less_chars, before=_text_before(snapshot, spec.from_position))
+            if joins and blocks and _is_single(blocks[-1]) and _fit([*blocks[-1], *source], snapshot.rate):
+                blocks[-1] += source
+            elif source:
+                blocks.append(source)
+        is_last = part is parts[-1][0] and all(each.to_position < part[0].position for each in snapshot.active)
+        for source in blocks:
+            yield source, None, joins and is_last and source is blocks[-1] and _is_single(source)
+
+
+def _is_single(source: Sequence[ArchivedMessage]) -> bool:
+    return source[-1].turn - source[0].turn < BLOCK_TURNS
+
+
+def _fit(source: Sequence[ArchivedMessage], rate: float) -> bool:
+    return target_chars(sum(entry.chars for entry in source), rate) <= MAX_TARGET_CHARS
+
+
+def _next_joined(snapshot: SessionSnapshot, block: Block, *, has_room: bool) -> Block:
+    """Returns the block that is folded next where blocks are joined: `block` itself, or up to the end of the next."""
+    sources = _sources(snapshot, joins=True)
+    source, waits = next(((source, waits) for source, record, waits in sources if record is None), ([], True))
+    if waits and not has_room:
+        return block
+    behind = next_block(max(snapshot.complete_turns, block.last_turn), block.last_turn)
+    return replace(block, last_turn=behind.last_turn if waits else source[-1].turn)
 
 
 def _verbatim_chars(snapshot: SessionSnapshot) -> int:

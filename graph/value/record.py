@@ -66,7 +66,7 @@ class Record:
 
     Attributes:
         thread_id: The session's id (the seed's key).
-        turn_length: Number of covered turns; 3 for interval records.
+        turn_length: Number of covered turns; 3 for interval records, 6 for those of two blocks.
         original_chars: Characters of text in the covered messages, tool results included.
         compression_rate: The session's rate at the time, 0.1 to 0.5.
         version: From 1; a rolling summary counts up from the one before.

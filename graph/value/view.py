@@ -25,6 +25,8 @@ StepStatus = Literal["running", "done", "error", "declined"]
 Phase = Literal["folding", "waiting", "reading", "thinking", "tool", "answering"]
 ContextNotice = Literal["", "nearly_full", "full"]
 Thinking = Literal["", "off", "low", "high"]
+# "due": each block as soon as it is due. "pays": two blocks in one call, or one where there is no room for it.
+FoldWhen = Literal["due", "pays"]
 
 
 class ExportSize(NamedTuple):
@@ -83,6 +85,7 @@ class SessionView:
         forked_after: The last turn shared with it; 0 without one.
         thinking: How much the model is to think, "" for its own measure.
         is_asking: True while the newest turn waits for the user's word on tool calls.
+        fold_when: When due blocks are folded (strategy "interval" only).
     """
 
     session_id: str
@@ -105,6 +108,7 @@ class SessionView:
     forked_after: int = 0
     thinking: Thinking = ""
     is_asking: bool = False
+    fold_when: FoldWhen = "due"
 
     @property
     def can_stop(self) -> bool:
@@ -378,6 +382,7 @@ class TurnOptions:
 
     Attributes:
         project_root: A folder of `PROJECT_ROOTS` or below one; "" for no project.
+        fold_when: When due blocks are folded (strategy "interval" only).
         thinking: How much the model is to think, where it can be chosen; "" for its own measure.
         instructions: The user's own for this chat, 2,000 characters at most.
         time_zone: IANA name of the user's time zone, for tools; "" means UTC.
@@ -388,6 +393,7 @@ class TurnOptions:
 
     compression_rate: float | None = None
     strategy: str | None = None
+    fold_when: FoldWhen | None = None
     model: str | None = None
     project_root: str | None = None
     has_memory: bool | None = None

@@ -49,6 +49,7 @@ def unsaved_session(owner: str, compression_rate: float) -> SessionRow:
         updated_at=_NEVER,
         compression_rate=compression_rate,
         strategy="",
+        fold_when="",
         model="",
         turn_count=0,
         project_root="",

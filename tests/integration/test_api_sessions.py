@@ -114,10 +114,11 @@ def test_a_query_that_cannot_be_meant_is_refused_by_its_name(http: httpx2.Client
 def test_title_and_settings_change_together_or_not_at_all(chat: Chat, http: httpx2.Client, own: str) -> None:
     chat.say(question(1))
     before = read_json(http.get(own))
-    for wrong in ({"title": "새 제목", "strategy": "none"}, {"title": " ", "compression_rate": 0.2}):
+    wrongs = ({"title": "새 제목", "strategy": "none"}, {"fold_when": "never"}, {"title": " ", "compression_rate": 0.2})
+    for wrong in wrongs:
         assert http.patch(own, json=wrong).status_code == 400
         assert read_json(http.get(own)) == before
-    changes = {"title": "새 제목", "compression_rate": 0.2, "strategy": "rolling"}
+    changes = {"title": "새 제목", "compression_rate": 0.2, "strategy": "rolling", "fold_when": "pays"}
     changed = read_json(http.patch(own, json={**changes, "model": "turnfold/big"}))
     assert {**changed, **changes, "model": "big"} == changed
     assert read_json(http.patch(own, json={"title": None})) == changed

@@ -66,9 +66,11 @@ def test_a_chat_of_a_program_is_folded_as_any_other_and_has_its_name(
 
 def test_what_the_options_say_holds_for_the_session(served: ServedChat, chat: Chat) -> None:
     options = {"compression_rate": 0.5, "strategy": "window", "model": "turnfold/scripted-model", "has_memory": False}
+    options["fold_when"] = "pays"
     session_id = served.send({"message": question(1), "options": options}).session_id
     view = chat.service.sessions.get(session_id)
     assert (view.compression_rate, view.strategy, view.model) == (0.5, "window", "scripted-model")
+    assert view.fold_when == "pays"
     assert not view.has_memory
     served.send({"message": question(2), "session_id": session_id, "options": {"model": None}})
     assert chat.service.sessions.get(session_id).model == "scripted-model"

@@ -554,7 +554,20 @@ _STRATEGY: Final = (
         ("target_chars(spec.source_chars, MAX_RATE))", "spec.source_chars)"),
         ("is_due=turns_left <= 0", "is_due=turns_left < 0"),
         ("_OWN_TURNS: Final = 2 * BLOCK_TURNS", "_OWN_TURNS: Final = BLOCK_TURNS"),
-        ("<= block.turns[-1] and excess_tokens <= 0 and", "<= block.turns[-1] and"),
+        (
+            "elif excess_tokens <= 0 and (waits or 0 < first_held <= source[-1].turn)",
+            "elif waits or 0 < first_held <= source[-1].turn",
+        ),
+        ("(waits or 0 < first_held <= source[-1].turn)", "0 < first_held <= source[-1].turn"),
+        ("(snapshot.fold_when or limits.fold_when)", "snapshot.fold_when"),
+        ("_is_single(blocks[-1]) and _fit(", "_fit("),
+        (" and _fit([*blocks[-1], *source], snapshot.rate)", ""),
+        ("joins and is_last and source is blocks[-1] and", "joins and source is blocks[-1] and"),
+        ("if waits and not has_room:", "if waits:"),
+        (
+            "max(snapshot.complete_turns, block.last_turn), block.last_turn)",
+            "snapshot.complete_turns, block.last_turn)",
+        ),
         ("first_held, own_behind = turn, own_turns", "first_held, own_behind = first_held or turn, own_turns"),
         (
             "tuple(blocks) if merge is None else (*blocks, merge)",

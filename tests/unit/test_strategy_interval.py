@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -391,3 +392,86 @@ def test_a_target_never_passes_half_of_the_source_nor_what_is_asked_at_most() ->
 
     assert block_of(said(listed(100, 160)), language="en").needed_rate == 0.5
     assert block_of(said(listed(1_000, 1_800)), language="en").asked_chars == 6_000
+
+
+# When it pays
+
+
+def waiting(complete: int, words: str = LONG, **changes: object) -> SessionSnapshot:
+    snapshot = snapshot_of([plain_turn(number, words) for number in range(1, complete + 1)])
+    return replace(snapshot, **({"fold_when": "pays"} | changes))  # type: ignore[arg-type]  # as a test names them
+
+
+def ranges(specs: Sequence[FoldSpec]) -> list[tuple[int, int]]:
+    return [(spec.turns[0], spec.turns[-1]) for spec in specs]
+
+
+@pytest.mark.parametrize(
+    ("complete", "due", "left"),
+    [
+        (0, [], 6),
+        (3, [], 3),
+        (5, [], 1),
+        (6, [(1, 6)], 0),
+        (11, [(1, 6)], 0),
+        (12, [(1, 6), (7, 12)], 0),
+    ],
+)
+def test_when_it_pays_a_due_block_waits_for_the_next_and_one_record_covers_both(
+    complete: int, due: list[tuple[int, int]], left: int
+) -> None:
+    strategy, snapshot = IntervalStrategy(Limits()), waiting(complete)
+    specs, following = strategy.due_folds(snapshot), strategy.next_fold(snapshot)
+    assert ranges(specs) == due
+    assert (following.turns, following.turns_left, following.is_due) == ((1, 2, 3, 4, 5, 6), left, bool(due))
+    if specs:
+        assert specs[0].target_chars == following.summary_chars == int(following.original_chars * 0.3)
+
+
+def test_behind_a_record_the_next_two_blocks_are_told() -> None:
+    strategy = IntervalStrategy(Limits())
+    for complete, left in ((7, 5), (9, 3), (11, 1)):
+        turns = [plain_turn(number, LONG) for number in range(7, complete + 1)]
+        snapshot = replace(snapshot_of(turns, [record_of((1, 2, 3, 4, 5, 6), "요약")]), fold_when="pays")
+        following = strategy.next_fold(snapshot)
+        assert (following.turns, following.turns_left) == ((7, 8, 9, 10, 11, 12), left)
+        assert strategy.due_folds(snapshot) == ()
+
+
+def test_without_room_a_block_waits_no_longer() -> None:
+    strategy, whole = IntervalStrategy(Limits()), waiting(3).context_tokens
+    for tokens, due in ((2 * whole + 2_000, []), (whole, [(1, 3)])):
+        snapshot = waiting(3, input_tokens=tokens)
+        following = strategy.next_fold(snapshot)
+        assert ranges(strategy.due_folds(snapshot)) == due
+        assert (following.turns[-1], following.is_due) == ((3, True) if due else (6, False))
+
+
+def test_two_blocks_that_one_summary_has_no_room_for_stay_apart_and_the_second_waits() -> None:
+    snapshot = waiting(6, LONG * 8)
+    assert ranges(IntervalStrategy(Limits()).due_folds(snapshot)) == [(1, 3)]
+    assert IntervalStrategy(Limits()).next_fold(snapshot).turns == (1, 2, 3)
+
+
+def test_a_block_that_has_a_record_behind_it_does_not_wait() -> None:
+    behind = record_of((4, 5, 6), "요약", record_id="behind")
+    entries = archived([plain_turn(number, LONG) for number in range(1, 7)])
+    snapshot = SessionSnapshot(6, (behind,), entries[:6], 0.3, fold_when="pays")
+    assert ranges(blocks_of(snapshot)) == [(1, 3)]
+    following = IntervalStrategy(Limits()).next_fold(snapshot)
+    assert (following.turns, following.is_due) == ((1, 2, 3), True)
+    aside = SessionSnapshot(6, (), entries, 0.3, set_aside=(behind,), fold_when="pays")
+    assert [(spec.turns[0], spec.set_aside) for spec in blocks_of(aside)] == [(1, ""), (4, "behind")]
+
+
+def test_the_default_of_the_server_holds_where_a_session_chose_nothing() -> None:
+    strategy = IntervalStrategy(Limits(fold_when="pays"))
+    assert strategy.due_folds(waiting(3, fold_when="")) == ()
+    assert ranges(strategy.due_folds(waiting(3, fold_when="due"))) == [(1, 3)]
+
+
+def test_imported_turns_hold_up_both_blocks() -> None:
+    for complete, due in ((8, []), (9, [(1, 6)])):
+        snapshot = waiting(complete, imported=frozenset({1, 2, 3}))
+        assert ranges(blocks_of(snapshot)) == due
+        assert IntervalStrategy(Limits()).next_fold(snapshot).turns_left == 9 - complete
