@@ -48,10 +48,10 @@ TURNS_PER_PAGE = 30
 
 # Keys of session_state, some of them also widgets' keys.
 SESSION_PARAMETER, OPEN = "session", "open_session"
-STRATEGY, MODEL, THINKING = "strategy", "model", "thinking"
+STRATEGY, FOLD_WHEN, MODEL, THINKING = "strategy", "fold_when", "model", "thinking"
 LANGUAGE, THEME = "language", "theme"
 ASK, FILES, SEARCH, FIND, NEW_TITLE, SELECTING = "ask", "files", "search", "find_words", "new_title", "is_selecting"
-_CHOICES = (STRATEGY, MODEL, THINKING)
+_CHOICES = (STRATEGY, FOLD_WHEN, MODEL, THINKING)
 _SETTINGS = (RATE, *_CHOICES, project_choice.ROOT, project_choice.HAS_MEMORY)
 settings_of = attrgetter(*_SETTINGS)
 NEW_INSTRUCTIONS = "instructions_new"  # the field of those for the chat that the next message begins
@@ -76,7 +76,7 @@ class PageState:
     def following(self) -> NextFold:
         """The next fold by the strategy that is chosen."""
         identifier = self.session.session_id if self.session else None
-        return self.service.folds.next_fold(identifier, strategy=chosen(STRATEGY))
+        return self.service.folds.next_fold(identifier, strategy=chosen(STRATEGY), fold_when=chosen(FOLD_WHEN))
 
     @cached_property
     def statistics(self) -> Statistics | None:
@@ -305,7 +305,8 @@ def _follow_settings(service: ChatService, session: SessionView | None) -> None:
         identifier, settings = session.session_id, settings_of(session)
     else:
         identifier, own = "", service.sessions
-        settings = service.settings.compression_rate, own.default_strategy(), own.default_model(), "", "", True
+        rate, fold_when = service.settings.compression_rate, service.settings.fold_when
+        settings = rate, own.default_strategy(), fold_when, own.default_model(), "", "", True
         if state.get(_SETTINGS_OF) == identifier:
             choices = changed_settings()
         elif has_projects:

@@ -150,7 +150,7 @@ def draw_origin(now: PageState) -> None:
 
 
 FAILURES_TO_TELL = 3
-_BY_TURNS = "interval"
+_BY_BLOCK = ("interval", "due")
 _WITHOUT_RECORDS = "window"
 
 
@@ -241,9 +241,9 @@ def _draw_empty(now: PageState) -> None:
             if project_card.is_known():  # the project's suggestions replace the general ones
                 return
         st.title(words.empty_title, anchor=False, text_alignment="center")
-        strategy = page_state.chosen(page_state.STRATEGY)
-        note = describe_strategy(words, strategy, now.service.settings.window_turns)
-        intro = words.empty_intro if strategy == _BY_TURNS else note
+        strategy, fold_when = page_state.chosen(page_state.STRATEGY), page_state.chosen(page_state.FOLD_WHEN)
+        note = describe_strategy(words, strategy, fold_when, now.service.settings.window_turns)
+        intro = words.empty_intro if (strategy, fold_when) == _BY_BLOCK else note
         st.markdown(f":gray[{intro}]", text_alignment="center")
         with st.grid(2, min_column_width=220, key="suggestions"):
             example, icon = action.open_example, ":material/auto_stories:"

@@ -43,7 +43,6 @@ def draw_slider(words: Words, place: str, rate: float, key: str, **options: Any)
 
 
 FAILURES_TO_TELL = 3
-_STEPS = 3
 _EXAMPLE_CHARS = 1_200
 
 
@@ -96,7 +95,7 @@ def _draw_lack(page: PageState, *, has_records: bool) -> None:
         if note := _note(now, following, has_records=has_records):
             widget.draw_note(note)
         if is_first:
-            st.html(_sample(words, st.session_state[page_state.RATE]))
+            st.html(_sample(words, following, st.session_state[page_state.RATE]))
 
 
 def _lines(now: PageState, following: NextFold, rate: float) -> list[str]:
@@ -115,6 +114,8 @@ def _lines(now: PageState, following: NextFold, rate: float) -> list[str]:
     elif following.threshold_tokens:
         tokens, threshold = format_count(following.tokens), format_count(following.threshold_tokens)
         lines.append(words.next_by_tokens.format(tokens=tokens, threshold=threshold))
+    if following.original_chars and following.turns_left and page_state.chosen(page_state.FOLD_WHEN) == "pays":
+        lines.append(words.next_together.format(first=following.turns[0], last=following.turns[-1]))
     return lines
 
 
@@ -148,10 +149,11 @@ def _lack(now: PageState, following: NextFold) -> str:
 
 
 def _steps(words: Words, following: NextFold) -> str:
-    done = _STEPS - min(_STEPS, following.turns_left)
-    dots = "".join(f'<i class="{"on" if number < done else ""}"></i>' for number in range(_STEPS))
+    count = len(following.turns)
+    done = count - following.turns_left
+    dots = "".join(f'<i class="{"on" if number < done else ""}"></i>' for number in range(count))
     marks = (f'<span class="dots">{dots}</span>', "<b>↓</b>", "<b>✓</b>")
-    texts = (words.step_talk, words.step_fold, words.step_sent)
+    texts = (words.step_talk.format(count=count), words.step_fold, words.step_sent)
     items = "".join(
         f'<li><span aria-hidden="true">{mark}</span>{html.escape(text)}</li>'
         for mark, text in zip(marks, texts, strict=True)
@@ -159,8 +161,8 @@ def _steps(words: Words, following: NextFold) -> str:
     return f'<ol class="steps">{items}</ol>'
 
 
-def _sample(words: Words, rate: float) -> str:
-    title = words.card_title.format(turns="1-3")
+def _sample(words: Words, following: NextFold, rate: float) -> str:
+    title = words.card_title.format(turns=f"{following.turns[0]}-{following.turns[-1]}")
     summary_chars = len(words.sample_text)
     original, summary = format_count(round(summary_chars / rate)), format_count(summary_chars)
     chars = words.card_chars.format(original=original, summary=summary, percent=round(100 * rate))

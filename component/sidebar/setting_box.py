@@ -182,7 +182,11 @@ def _draw_strategy(now: PageState) -> None:
     names = {name: words.strategies.get(name, name) for name in now.service.sessions.strategies()}
     st.selectbox(words.strategy, [*names], key=widget.choice_key(page_state.STRATEGY), format_func=names.__getitem__)
     name = page_state.chosen(page_state.STRATEGY)
-    widget.draw_note(describe_strategy(words, name, now.service.settings.window_turns))
+    if name == "interval":
+        times, key = words.fold_times, widget.choice_key(page_state.FOLD_WHEN)
+        st.selectbox(words.fold_when, [*times], key=key, format_func=times.__getitem__)
+    fold_when = page_state.chosen(page_state.FOLD_WHEN)
+    widget.draw_note(describe_strategy(words, name, fold_when, now.service.settings.window_turns))
     if now.session is not None and name == "compaction":
         act, options = background.start_compaction, {"type": "secondary", "width": "stretch"}
         is_running, identifier = now.session.is_running, now.session.session_id

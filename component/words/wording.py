@@ -127,10 +127,11 @@ def is_refusal(error: TurnfoldError) -> bool:
     return isinstance(error, BusyError) or (isinstance(error, InputError) and error.reason in _REFUSALS)
 
 
-def describe_strategy(words: Words, name: str, window_turns: int) -> str:
+def describe_strategy(words: Words, name: str, fold_when: str, window_turns: int) -> str:
     if name == "window" and not window_turns:
         return words.window_alone
-    return words.strategy_notes.get(name, "").format(count=window_turns)
+    key = fold_when if (name, fold_when) == ("interval", "pays") else name
+    return words.strategy_notes.get(key, "").format(count=window_turns)
 
 
 def describe_facts(words: Words, counts: Iterable[FactCount]) -> str:

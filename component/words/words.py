@@ -67,7 +67,7 @@ class Words(Group):
     rate_share = Both("{percent}% of the original", "원문의 {percent}% 길이")
     strategy = Both("Summary strategy", "요약 전략")
     strategies = table(
-        ("interval", "Every 3 turns", "3턴마다 요약"),
+        ("interval", "Every few turns", "몇 턴마다 요약"),
         ("rolling", "One running summary", "요약 하나를 계속 고쳐 쓰기"),
         ("compaction", "Compact when full", "가득 차면 압축"),
         ("window", "Newest turns only", "최근 턴만"),
@@ -75,17 +75,27 @@ class Words(Group):
     strategy_notes = Both(
         {
             "interval": "Folds every three turns into a summary; old summaries are merged.",
+            "pays": (
+                "Folds six turns into a summary by one call. Until then they're sent in full, as long as there's room. "
+                "Old summaries are merged."
+            ),
             "rolling": "Keeps one running summary and sends it with the latest messages.",
             "compaction": "When the context fills up, all but the last messages become one structured summary.",
             "window": "Sends only the last {count} turns. Older ones stay visible, but the model doesn't see them.",
         },
         {
             "interval": "세 턴마다 요약 하나로 접고, 오래된 요약은 합칩니다.",
+            "pays": (
+                "여섯 턴을 한 번에 요약 하나로 접습니다. 그 전에는 자리가 있는 한 원문 그대로 보냅니다. "
+                "오래된 요약은 합칩니다."
+            ),
             "rolling": "요약 하나를 계속 고쳐 쓰고, 최근 메시지와 함께 보냅니다.",
             "compaction": "컨텍스트가 차면 마지막 메시지만 남기고 나머지를 구조화된 요약 하나로 바꿉니다.",
             "window": "최근 {count}턴만 보냅니다. 그 앞의 턴은 화면에 남지만 모델은 보지 못합니다.",
         },
     )
+    fold_when = Both("When to summarise", "요약 시점")
+    fold_times = table(("due", "As soon as due", "때가 되면 바로"), ("pays", "When it pays", "이득이 될 때"))
     compact_now = Both("Compact now", "지금 압축")
     compacting = Both("Compacting…", "압축하는 중…")
     compacted = Both(
@@ -329,10 +339,14 @@ class Words(Group):
         "Next summary after turn {turn} · e.g. {original} → about {summary} chars",
         "다음 요약: {turn}턴이 끝난 뒤 · 예: {original}자 → 약 {summary}자",
     )
+    next_together = Both(
+        "Turns {first}-{last} are summarised together after turn {last}, sooner if room runs out.",
+        "{first}-{last}턴은 {last}턴이 끝난 뒤 한 번에 요약합니다. 자리가 모자라면 더 일찍 요약합니다.",
+    )
     next_by_tokens = Both(
         "Next summary: ≈{tokens} of {threshold} tokens so far", "다음 요약: 지금까지 ≈{tokens} / {threshold}토큰"
     )
-    step_talk = Both("Talk for three turns", "세 번 이야기를 주고받으면")
+    step_talk = Both("Talk for {count} turns", "{count}번 이야기를 주고받으면")
     step_fold = Both("They're summarised at the length you set", "그 부분을 정한 길이로 요약하고")
     step_sent = Both(
         "From then on the model reads the summary; your messages stay here in full",

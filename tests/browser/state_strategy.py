@@ -53,7 +53,9 @@ def first_summary_explained(stage: Stage) -> None:
     stage.visitor.open()
     panel, words = stage.open_panel(), stage.words
     expect(panel.get_by_text(words.current_rate.format(rate="0.3"))).to_be_visible()
-    expect(panel.locator("ol.steps li")).to_contain_text([words.step_talk, words.step_fold, words.step_sent])
+    expect(panel.locator("ol.steps li")).to_contain_text(
+        [words.step_talk.format(count=3), words.step_fold, words.step_sent]
+    )
     expect(panel.get_by_text(words.turns_left.format(count=3))).to_be_visible()
     expect(panel.locator(".sample")).to_contain_text(words.sample_text)
     stage.open_tab(words.input.tab)

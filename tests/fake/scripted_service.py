@@ -18,6 +18,7 @@ from graph.value.view import (
     CostView,
     EndpointProblem,
     ExportSize,
+    FoldWhen,
     Gauge,
     LiveTurn,
     ModelOption,
@@ -234,9 +235,10 @@ class ScriptedService:
     def of_all(self) -> CostView | None:
         return self.cost
 
-    def next_fold(self, session_id: str | None, *, strategy: str) -> NextFold:
+    def next_fold(self, session_id: str | None, *, strategy: str, fold_when: FoldWhen = "due") -> NextFold:
         assert strategy in self.strategies()
-        session = self._look("next_fold", session_id) if session_id is not None else ScriptedSession("", self.now)
+        new = ScriptedSession("", self.now, fold_when=fold_when)
+        session = self._look("next_fold", session_id) if session_id is not None else new
         return session.next_fold or session.blocks_next()
 
     def uses_rate(self, strategy: str) -> bool:
@@ -343,6 +345,7 @@ class ScriptedService:
         self.sent.append(options)
         session.compression_rate = options.compression_rate or session.compression_rate
         session.strategy = options.strategy or session.strategy
+        session.fold_when = options.fold_when or session.fold_when
         session.model = options.model or session.model
         session.project_root = session.project_root if options.project_root is None else options.project_root
         session.has_memory = session.has_memory if options.has_memory is None else options.has_memory

@@ -11,6 +11,7 @@ from graph.value.record import Record
 from graph.value.view import (
     ChartPoint,
     ContextNotice,
+    FoldWhen,
     KeptLine,
     LiveTurn,
     ModelOption,
@@ -71,6 +72,7 @@ class ScriptedSession:
     updated_at: datetime
     compression_rate: float = 0.3
     strategy: str = "interval"
+    fold_when: FoldWhen = "due"
     model: str = "offline-mini"
     turns: list[TurnView] = field(default_factory=list)
     aside: list[TurnView] = field(default_factory=list)
@@ -120,6 +122,7 @@ class ScriptedSession:
             title=self.title,
             compression_rate=self.compression_rate,
             strategy=self.strategy,
+            fold_when=self.fold_when,
             model=self.model,
             turn_count=len(self.turns),
             is_running=self.live is not None,
@@ -152,11 +155,15 @@ class ScriptedSession:
             fold_tokens=sum(record.input_tokens + record.output_tokens for record in self.records),
         )
 
+    @property
+    def block_turns(self) -> int:
+        return 6 if self.fold_when == "pays" else 3
+
     def blocks_next(self) -> NextFold:
         """Returns the fold of the block that isn't folded yet."""
         complete = len(self.turns) - (self.live is not None)
         covered = self.records[-1].turns[-1] if self.records else 0
-        last = covered + 3
+        last = covered + self.block_turns
         chars = sum(_length(turn) for turn in self.turns[:complete] if turn.number > covered)
         return NextFold(
             turns=tuple(range(covered + 1, last + 1)),
@@ -189,9 +196,10 @@ class ScriptedSession:
         return chosen
 
     def fold_before(self, number: int) -> None:
-        """Folds the three turns before this one if they are a block."""
-        if number > 1 and number % 3 == 1:
-            block = self.turns[number - 4 : number - 1]
+        """Folds the turns before this one if they are a block, or two."""
+        count = self.block_turns
+        if number > 1 and number % count == 1:
+            block = self.turns[number - 1 - count : number - 1]
             original, turns = sum(map(_length, block)), tuple(turn.number for turn in block)
             self.records.append(make_record(turns, original_chars=original, rate=self.compression_rate))
 

@@ -10,7 +10,7 @@ from component.words.wording import words_of
 from graph.fold.spec import VERBATIM_CHARS
 from graph.value.view import NextFold
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import open_page, page_text, raw_html, slider_of, store_session
+from tests.page.reading import open_page, page_text, raw_html, say, slider_of, store_session
 
 BY_TURNS = NextFold(turns=(1, 2, 3), turns_left=1, original_chars=1240, summary_chars=372)
 DUE = NextFold(turns=(1, 2, 3), original_chars=1240, summary_chars=372, is_due=True)
@@ -33,12 +33,39 @@ def test_until_the_first_fold_three_steps_say_what_will_happen(page: AppTest, se
     for turn_count in range(3):
         if turn_count:
             open_page(page, store_session(service, turn_count))
-        assert "세 번 이야기를 주고받으면" in raw_html(page)
+        assert "3번 이야기를 주고받으면" in raw_html(page)
         assert raw_html(page).count('<i class="on">') == turn_count
         assert f"첫 요약까지 {3 - turn_count}턴 남았습니다." in page_text(page)
     open_page(page, store_session(service, 4))
     assert 'class="steps"' not in raw_html(page)
     assert "첫 요약까지" not in page_text(page)
+
+
+def test_when_it_pays_is_chosen_beside_the_strategy_and_the_panel_says_when_the_next_summary_comes(
+    page: AppTest, service: ScriptedService
+) -> None:
+    page.run().selectbox(key="fold_when_ko").set_value("pays").run()
+    assert "여섯 턴을 한 번에 요약 하나로 접습니다." in page_text(page)
+    assert "세 턴마다" not in page_text(page)
+    assert "다음 요약: 6턴이 끝난 뒤 · 예:" in page_text(page)
+    assert "6번 이야기를 주고받으면" in raw_html(page)
+    assert "[1-6턴 요약]" in raw_html(page)
+    say(page, "첫째", "둘째", "셋째", "넷째")
+    (session,) = service.stored.values()
+    assert raw_html(page).count('<i class="on">') == 4
+    assert "첫 요약까지 2턴 남았습니다." in page_text(page)
+    together = "1-6턴은 6턴이 끝난 뒤 한 번에 요약합니다. 자리가 모자라면 더 일찍 요약합니다."
+    assert together in page_text(page)
+
+    for strategy in ("rolling", "compaction", "window"):
+        page.selectbox(key="strategy_ko").set_value(strategy).run()
+        assert "fold_when_ko" not in {box.key for box in page.selectbox}
+    page.selectbox(key="strategy_ko").set_value("interval").run()
+    assert (page.selectbox(key="fold_when_ko").value, session.fold_when) == ("pays", "pays")
+    page.selectbox(key="fold_when_ko").set_value("due").run()
+    assert service.stored["session-1"].fold_when == "due"
+    assert "세 턴마다 요약 하나로 접고" in page_text(page)
+    assert together not in page_text(page)
 
 
 def test_the_line_of_the_next_fold_says_what_it_will_come_to(page: AppTest, service: ScriptedService) -> None:
