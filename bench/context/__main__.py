@@ -14,7 +14,7 @@ import matplotlib as mpl
 
 from bench.context import prefix
 from bench.context.contenders import Meter, Prepare, full_history, trimmed
-from bench.context.figures import CHECKPOINTS, VIEWS, Run, check, run_ours, run_peer
+from bench.context.figures import CHECKPOINTS, PAYS, VIEWS, Run, check, run_ours, run_peer
 from bench.context.peers import langmem, middleware
 from bench.context.recall import recalled_shares
 from bench.context.script import ScriptedTurn, build_script
@@ -22,7 +22,7 @@ from bench.report import table, verdict, write_page
 from bench.server import ROOT
 
 ANSWER_CHARS = (300, 1_200, 2_000)
-OUR_NAMES = ("interval", "rolling", "compaction", "window")
+OUR_NAMES = ("interval", PAYS, "rolling", "compaction", "window")
 FULL = "full history"
 _BUDGETS = (8_000, 16_000)
 _COLUMNS = (
@@ -30,6 +30,7 @@ _COLUMNS = (
 ).split(";")
 _STYLES = {
     "interval": ("#0b6e4f", "-", 2.4),
+    PAYS: ("#0b6e4f", "--", 1.2),
     "rolling": ("#d1495b", "-", 1.4),
     "compaction": ("#edae49", "-", 1.4),
     "window": ("#7d8597", "-", 1.4),

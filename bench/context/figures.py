@@ -15,6 +15,8 @@ from graph.strategy.base import Limits
 from graph.strategy.strategies import build_strategies
 
 CHECKPOINTS = (50, 200, 1_000)
+_WHEN_IT_PAYS = ", when it pays"
+PAYS = f"interval{_WHEN_IT_PAYS}"
 VIEWS = ("with a cache, one model", "with a cache, small summary model", "no cache")
 _QUARTILES = 4
 _SAMPLED_SHARE = 0.1
@@ -101,8 +103,9 @@ class Run:
 
 
 def run_ours(name: str, script: Sequence[ScriptedTurn], answer_chars: int, recalled: Mapping[int, float]) -> Run:
-    """Plays a script with a strategy of ours; `recalled` has the share of facts that `recall` finds, by turns."""
-    strategy = build_strategies(Limits(), default_name=name, is_enabled=True).default
+    """Plays a script with a strategy of ours or `PAYS`; `recalled` has the share that `recall` finds, by turns."""
+    limits = Limits(fold_when="pays") if name == PAYS else Limits()
+    strategy = build_strategies(limits, default_name=name.removesuffix(_WHEN_IT_PAYS), is_enabled=True).default
     ours = OurRun(strategy, Meter())
     run = Run(name, answer_chars, ours.meter, [turn.fact for turn in script], ours=ours)
     play(ours.prepare, ours.meter, script, run.take)
