@@ -1,15 +1,15 @@
-"""`make bench-quality`: measures on public data what folds keep; writes page, plot and verdict."""
+"""`make bench-quality`: measures what folds keep, on public data and small sets; writes page, plot and verdict."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import matplotlib as mpl
 
-from bench.quality import fact, found, invented, kept
+from bench.quality import fact, force, found, invented, kept, probe
 from bench.quality.contender import RATES
 from bench.quality.data import SOURCES
 from bench.report import Section, verdict, write_page
@@ -18,8 +18,8 @@ from bench.server import ROOT
 _INTRODUCTION = """\
 # What folds keep
 
-Written by `make bench-quality`; don't edit by hand. Public data, no model, no network; each section says what was
-counted and on how many.
+Written by `make bench-quality`; don't edit by hand. Public data and small sets written by hand, no model, no network;
+each section says what was counted and on how many.
 
 ![share kept at each rate](bench-quality.png)
 """
@@ -30,29 +30,38 @@ _STYLES = (
     ("#3066be", "--", 1.4),
     ("#8d5fd3", "--", 1.4),
 )
+PARTS: Mapping[str, Callable[[Path], Section]] = {
+    "answers": kept.answers,
+    "arguments": kept.arguments,
+    "results": kept.results,
+    "facts": kept.facts,
+    "classes": probe.by_class,
+    "updates": probe.updates,
+    "entities": found.entities,
+    "cases": fact.cases,
+    "inventions": invented.inventions,
+    "forces": force.forces,
+    "turns": found.turns,
+    "questions": probe.questions,
+}
 
 
 def main() -> int:
     """Returns 0 if every requirement is met, 1 if not, 2 if the data isn't there."""
     parser = argparse.ArgumentParser(prog="python -m bench.quality", description=__doc__)
     parser.add_argument("--data", type=Path, default=Path(), help="folder of the data sets")
-    folder: Path = parser.parse_args().data
-    parts = (
-        kept.answers,
-        kept.arguments,
-        kept.results,
-        kept.facts,
-        found.entities,
-        fact.cases,
-        invented.inventions,
-        found.turns,
-    )
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="measure and print these sections; write no page")
+    arguments = parser.parse_args()
+    folder: Path = arguments.data
     try:
-        sections = [measure(folder) for measure in parts]
+        sections = [PARTS[name](folder) for name in arguments.only or PARTS]
     except FileNotFoundError as error:
         print(f"There is no {error.filename}.\n{SOURCES}", file=sys.stderr)
         return 2
     requirements = [line for section in sections for line in section.requirements]
+    if arguments.only:
+        print("\n".join(line for section in sections for line in [section.title, "", *section.table, ""]))
+        return verdict(requirements)
     lines = [_INTRODUCTION]
     for section in sections:
         lines += [f"## {section.title}", "", section.method, "", *section.table, ""]

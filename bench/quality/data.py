@@ -31,6 +31,20 @@ _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "-": " 
 _TIME = re.compile(r"0?(\d{1,2}):(\d\d) ([ap])m", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?][\"')]*\s")
 _WORD = re.compile(r"\w+")
+# By what tells them, in this order.
+_KINDS = {
+    "date": re.compile(
+        r"\b(?:Jan|Febr)uary\b|\b(?:March|April|May|June|July|August)\b|\b(?:Septem|Octo|Novem|Decem)ber\b|day\b"
+        r"|\b(?:19|20)\d\d\b"
+    ),
+    "number": re.compile(
+        r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|half|hundred"
+        r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty)\b",
+        re.IGNORECASE,
+    ),
+    "preference": re.compile(r"\b(?:prefer|favou?rite|love|enjoy|hate|dislike|like to|rather)", re.IGNORECASE),
+    "name": re.compile(r"^(?:(?:the|of|and|de) |[A-Z][\w.'-]*(?: |$))+$"),
+}
 _NEAR_CHARS = 120
 _LEAST_OVERLAP = 0.5
 _BEFORE = re.compile(r"(?:\S+ ){0,2}\S*$")
@@ -46,6 +60,7 @@ class Question(NamedTuple):
     Attributes:
         asked: The question as it stands.
         answer: The answer where the session says it, with up to two words of its sentence on each side, normalised.
+        kind: The class of the answer.
         is_for_tuning: Whether it is of the half (by a hash of its id) that weights may be tuned on.
     """
 
@@ -53,6 +68,7 @@ class Question(NamedTuple):
     session: str
     answer: str
     is_for_tuning: bool
+    kind: str
 
 
 class Marked(NamedTuple):
@@ -66,7 +82,7 @@ def read_sessions(folder: Path) -> dict[str, list[HumanMessage]]:
     """Returns the user's turns of bfcl-memory by persona: all chats of one, in their order, are one session."""
     sessions = {}
     for path in sorted((folder / "bfcl-memory" / "memory_prereq_conversation").glob("memory_*.json")):
-        chats = sorted(_lines(path), key=lambda chat: int(re.search(r"\d+", chat["id"])[0]))
+        chats = sorted(_lines(path), key=lambda chat: int("".join(re.findall(r"\d+", chat["id"])[:1])))
         turns = [said[0]["content"] for chat in chats for said in chat["question"]]
         sessions[path.stem.removeprefix("memory_")] = [HumanMessage(text) for text in turns]
     return sessions
@@ -85,10 +101,18 @@ def read_questions(folder: Path, sessions: Mapping[str, Sequence[HumanMessage]])
         answer = _find_answer(texts, entry["ground_truth"], str(entry["source"]))
         is_for_tuning = hashlib.sha256(entry["id"].encode()).digest()[0] % 2 == 0
         if answer:
-            questions.append(Question(asked[entry["id"]], session, answer, is_for_tuning))
+            kind = _kind_of(entry["ground_truth"][0], str(entry["source"]))
+            questions.append(Question(asked[entry["id"]], session, answer, is_for_tuning, kind))
         else:
             unlocated += 1
     return questions, unlocated
+
+
+def _kind_of(answer: str, source: str) -> str:
+    for kind, pattern in _KINDS.items():
+        if pattern.search(source if kind == "preference" else answer):
+            return kind
+    return "other words"
 
 
 def normalise(text: str) -> str:
@@ -181,7 +205,7 @@ def key_lines(value: object) -> str:
     return "\n".join(_key_lines(value, ""))
 
 
-def _key_lines(value: object, indent: str) -> Iterator[str]:
+def _key_lines(value: Any, indent: str) -> Iterator[str]:
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
         mark = f"{key}:" if isinstance(value, dict) else "-"
         if inner and isinstance(inner, dict | list):

@@ -81,8 +81,7 @@ def entities(folder: Path) -> Section:
     facts = false = 0
     marked, found, compared, whole = (Counter[str]() for _ in range(4))
     for sentence in sentences:
-        spans = list(fact_spans(sentence.text))
-        spans = [(start, end, fact.kind) for start, end, fact in spans]
+        spans = [(start, end, str(fact.kind)) for start, end, fact in fact_spans(sentence.text)]
         clear = [span for span in spans if span[2] != "vague"]
         facts += len(spans)
         false += sum(
