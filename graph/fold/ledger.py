@@ -26,7 +26,7 @@ _TOLD: Final = re.compile(
 _CHANGES: Final = re.compile(
     r"말고|대신|아니[,라고요 ]|바꿀|바꿔|바꾸|바뀌|다시\s|이제는?\s|취소|없던\s?(?:걸|것)|그만|필요\s?없"
     r"|(?i:\binstead\b|\bchanged? (?:my|our) mind\b|\bactually\b|\bno longer\b|\bforget\b|\bnever ?mind\b|\bscrap\b"
-    r"|\b(?:don['’]t|do not|no) need\b|\bswitch\b|\bon second thought\b)"
+    r"|\bis now\b|\b(?:don['’]t|do not|no) need\b|\bswitch\b|\bon second thought\b)"
 )
 _OPTION: Final = re.compile(r"[0-9]\s?(?:번|안)|(?i:\b(?:option|plan|variant|number)\s[0-9a-z]\b|\btake\s[0-9a-z]\b)")
 _LONGEST_CHARS: Final = 300

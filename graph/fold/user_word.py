@@ -15,7 +15,7 @@ from graph.core.remembered import remembered
 from graph.fold.fact_key import NOUN_END, key_of, narrow, one_of
 from graph.fold.fact_noise import common_chars
 from graph.fold.fact_pattern import NO_NAME, NO_VERB, SURNAME, TITLE
-from graph.fold.fact_rule import instruction_key, instructions_in, sentences_of
+from graph.fold.fact_rule import clauses_of, instruction_key, instructions_in, sentences_of
 from graph.fold.word_kind import LONGEST_SENTENCE, WordKind
 
 _MOST_WORDS: Final = 200
@@ -64,7 +64,8 @@ detective judge clerk secretary assistant receptionist intern apprentice colleag
 customer sponsor contact administrator admin maintainer reviewer tester recruiter treasurer chair chairman chairwoman
 chairperson organiser organizer host guest witness neighbour neighbor roommate flatmate friend wife husband spouse
 girlfriend boyfriend fiancé fiancée mother father mum mom dad sister brother son daughter aunt uncle cousin nephew
-niece grandmother grandfather grandma grandpa stepfather stepmother bride groom
+niece grandmother grandfather grandma grandpa stepfather stepmother bride groom accompanist conductor organist pianist
+soloist caretaker steward seller
 """
 _WHO: Final = one_of(_WHO_LIST)
 _WORDS: Final = r"(?:[A-Za-z][A-Za-z/&'’-]*\s){0,3}?"
@@ -86,7 +87,7 @@ _PAIRS: Final = tuple(
             rf"(?<![가-힣])(?P<role>(?:[가-힣]{{1,6}}\s)?{_ROLE})(?:님)?(?:은|는|이|가|:)\s{_FULL}(?:\s?(?:씨|님|{TITLE}님?))?(?={_IS}|로\s|[,.)]|$)",
             rf"{_LATIN}(?:,\s(?:who\sis\s)?|\s(?:is|was)\s)(?:now\s)?{_OURS}\s(?P<role>{_WORDS}{_WHO}){_END}",
             rf"{_LATIN}\s\((?:{_OURS}\s)?(?P<role>{_WORDS}{_WHO})(?![A-Za-z])[^()\n]{{0,40}}\)",
-            rf"(?:\b(?:[Oo]ur|[Mm]y|[Tt]he|[Tt]heir|[Yy]our|[Hh]is|[Hh]er)\s)(?P<role>{_WORDS}{_WHO})(?:,|\sis|\sis\scalled|\snamed|:)?\s{_LATIN}(?!['’]s\s[a-z]+\s(?:is|are))",
+            rf"(?:\b(?:[Oo]ur|[Mm]y|[Tt]he|[Tt]heir|[Yy]our|[Hh]is|[Hh]er)\s|^(?=[A-Z])(?!(?:And|But|So)\s|Head\s[A-Z]))(?P<role>{_WORDS}(?i:{_WHO}))(?:,|\sis(?:\snow)?|\sis\scalled|\snamed|:)?\s{_LATIN}(?!['’]s\s[a-z]+\s(?:is|are))",
             rf"{_LATIN}\s(?:from|in|of)\s(?:the\s)?(?P<role>legal|finance|sales|marketing|support|accounting|procurement|security|operations|ops|HR|IT|compliance|(?:[a-z]+\s){{1,2}}team)(?![A-Za-z])",
         ),
     )
@@ -161,16 +162,20 @@ def _people_of(line: str) -> Sequence[tuple[int, Person]]:
 def _named_in(line: str) -> Iterator[tuple[int, Person]]:
     for start, said in sentences_of(narrow(line)):
         sentence = said[:LONGEST_SENTENCE]
-        matches = islice((match for pattern in _PAIRS for match in pattern.finditer(sentence)), _MOST_PAIRS)
+        pairs = islice((match for pattern in _PAIRS for match in pattern.finditer(sentence)), _MOST_PAIRS)
+        matches = sorted(pairs, key=lambda match: (match.start(), -match.end()))
         taken: list[tuple[int, int]] = []
-        for match in sorted(matches, key=lambda match: (match.start(), -match.end())):
+        clauses = clauses_of(sentence) if len({match["name"] for match in matches}) > 1 else []
+        for match in matches:
             span = match.span("name")
             if span not in taken and any(first < span[1] and span[0] < last for first, last in taken):
                 continue
             taken += (span, match.span("role"))
             name, role = match["name"][common_chars(match["name"]) :].strip(), match["role"].strip()
             if name and role:
-                yield start, Person(name, role, _around(sentence, match))
+                # Whoever is replaced later takes nobody else out of the ledger with him.
+                own = (each.text for each in clauses if name in each.text and role in each.text)
+                yield start, Person(name, role, next(own, "") or _around(sentence, match))
 
 
 def _around(sentence: str, match: re.Match[str]) -> str:

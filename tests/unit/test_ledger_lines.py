@@ -63,12 +63,38 @@ def test_who_writes_korean_in_an_english_session_is_kept_in_korean() -> None:
         ("손해사정사는 김도현이에요", "김도현 팀장은 이제 조사관이에요.", True),
         ("손해사정사는 김도현이에요", "김도현 조사관이 왔어요.", True),
         ("손해사정사는 김도현이에요", "김도현 손해사정사가 왔어요.", False),
+        ("The hall manager is Desmond Achterberg", "The hall manager is now Ilse Farnaby.", True),
+        ("The hall manager is Desmond Achterberg", "The caretaker is Ilse Farnaby.", False),
     ],
 )
 def test_a_later_sentence_takes_a_line_back(said: str, later: str, *, is_lifted: bool) -> None:
     (line,) = ledger_of(fold_with(said))
     lifted = [each.text for each in ledger_of(fold_with(later, ledger=(line,))) if each.kind == "lifted"]
     assert lifted == ([line.id] if is_lifted else [])
+
+
+@pytest.mark.parametrize(
+    ("said", "later", "standing_lines"),
+    [
+        (
+            "The accompanist is Oonagh Pell, and Desmond Achterberg is the hall manager",
+            "The hall manager is now Ilse Farnaby.",
+            ["The accompanist is Oonagh Pell", "The hall manager is now Ilse Farnaby"],
+        ),
+        (
+            "The shift lead is Bertrand Okonjo and the vendor's engineer is Lene Mikkelborg",
+            "Lene Mikkelborg left, so the vendor's engineer is now Pavel Strnad.",
+            ["The shift lead is Bertrand Okonjo", "Lene Mikkelborg left, so the vendor's engineer is now Pavel Strnad"],
+        ),
+        (
+            "저희 팀장은 곽은비 님이고, 창구는 사서 민소라 님이에요",
+            "이제 창구는 사서 하윤채 님이에요.",
+            ["저희 팀장은 곽은비 님이고", "이제 창구는 사서 하윤채 님이에요"],
+        ),
+    ],
+)
+def test_whoever_is_replaced_takes_nobody_else_out(said: str, later: str, standing_lines: list[str]) -> None:
+    assert [line.text for line in standing(ledger_of(fold_with(said, later)), {})] == standing_lines
 
 
 def test_a_rule_that_was_taken_back_and_is_said_again_stands_again() -> None:

@@ -49,6 +49,7 @@ def unsaid(said: list[tuple[str, str]], summary: str) -> tuple[str, ...]:
         (STOCK, "(turn 1) Marta Lundgren, our DBA, wants it gone."),
         (STOCK, "(turn 1) Marta Lund, the backend lead, and Ben (DBA)."),
         (STOCK, "(turn 1) Keith Osei, the contractor, was asked."),
+        (STOCK, "(turn 1) Contractor Keith Osei was asked."),
         (
             [*CLAIM[:2], ("user", "합의금은 됐고 소송 기준으로요.")],
             "(2턴) 보험사 안에 동의했고 3,000만 원으로 합의하기로 함.",
