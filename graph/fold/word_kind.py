@@ -11,6 +11,12 @@ WordKind = Literal["negation", "rule", "preference", "choice"]
 
 # Where an English order begins; elsewhere "always" and "never" are mostly narrative.
 _ORDER: Final = r"(?:^|[,;:—–(]\s?|\b(?:please|and|but|so|also|just)\s)"
+# "In the report never name anyone", and no subject before it: "in the end we never met", "the buses never came".
+_PLACED: Final = (
+    r"^(?:in|for|on|at|during|with)\s(?:the|any|my|our|your|all|every)\s"
+    r"(?:(?!(?:i|we|you|he|she|they|it|people|end)\s)[a-z'’-]+\s){1,4}?"
+)
+_NO_TALE: Final = r"(?!\w+ed\b|had\b|been\b|was\b|were\b|got\b|came\b|saw\b|went\b|mind\b)"
 _NO_FORBIDDING: Final = r"(?! worry| forget| get me| stress| mind\b| bother)"
 # "No tables" forbids; "No test today", "No reply yet" and "it ran, no errors" tell.
 _NO_NEWS: Final = (
@@ -72,6 +78,8 @@ FORBIDS: Final = re.compile(
     r"|그대로\s?(?:두세요|둬|두고|놔|남겨|두시|유지해)"
     rf"|(?i:{_LEAVE}|{_ORDER}(?:(?:never|avoid|leave out|stop|no more|hands off|stay away from|keep away from"
     rf"|(?:do not|don['’]t){_NO_FORBIDDING})\s\w)|{_ORDER}{_NOTHING}"
+    rf"|{_PLACED}(?:never|do not|don['’]t)\s{_NO_TALE}\w"
+    r"|\b(?:can['’]t|cannot)\s(?!see|find|get|load|open|read|tell|think|run)[^.!?\n]{1,40}?\bmore\sthan\s(?:once|twice|[0-9])"
     r"|\b(?:must\snever|must\snot|mustn['’]t|not\sallowed|forbidden|off[-\s]limits|allergic|under\sno\scircumstances|no\slonger\sallowed)\b"
     rf"|\b(?:you|we|they|it)\sshould(?:n['’]t|\snot|\snever)\s|{_NO_ORDER}"
     r"|\bI\s(?:don['’]t|do not|can['’]t|cannot)\s(?:want\s(?!to)|like\s(?!(?:the|this|that|it|how)\b)|eat\b|drink\b)"
@@ -103,7 +111,8 @@ RULES: Final = re.compile(
     r"|(?<![가-힣])(?:짧|쉽|길|크|작|간단하|간결하|정중하|부드럽|친절하|자세하|정확하|가볍|담백하|공손하|따뜻하|차분하)게(?:요|만요)?(?=[.!~]*$)"
     r"|(?:답|말투|대답|어조|문체)[변은을는]{0,2}\s[^.!?\n]{0,20}?(?:게|로)\s?(?:해|써|부탁|답|말|적)"
     rf"|(?i:\b(?:from (?:now|here|this point|today) on(?:wards?)?|going forward|henceforth)\b"
-    rf"|{_ORDER}(?:always|make sure|be sure to|every time you)\s(?!\w+ing\b)"
+    rf"|{_ORDER}(?:always|make sure|be sure to|every time you)\s(?!\w+ing\b)|{_PLACED}always\s{_NO_TALE}\w"
+    r"|\b(?:we|you|they|everyone|everybody|guests)\smust\s[^.!?\n]{1,60}?\bby\s(?:[0-9]|noon|midnight)"
     r"|\b(?:contact|call|reach|talk\sto|write\sto|e?mail|message)\s[^.!?\n]{1,40}?\bonly\s(?:through|via|by)\b"
     rf"|{_ORDER}only\s[^.!?\n]{{1,40}}?\s(?:may|can|should|must|(?:is|are)\sallowed)\b"
     rf"|{_ORDER}only\s(?:ever\s)?{_DO}\s|{_ORDER}{_DO}\s[^.!?\n]{{0,60}}?\bonly\b(?!\s(?:if|when|then|once|one)\b)"
@@ -140,7 +149,7 @@ _GOOD: Final = (
     r"|낫(?:습|네|겠|[다지])|선호|마음에\s?들|끌[려리립])"
 )
 PREFERS: Final = re.compile(
-    rf"(?<=[가-힣A-Za-z0-9]){_NO_TASTE}보다(?:는|도)?\s(?!{_OWN_GOOD})[^.!?\n]{{0,40}}?(?<!성능이\s)(?<!매출이\s)(?<!반응이\s){_GOOD}"
+    rf"(?<=[가-힣A-Za-z0-9'’\"”」]){_NO_TASTE}보다(?:는|도)?\s(?!{_OWN_GOOD})[^.!?\n]{{0,40}}?(?<!성능이\s)(?<!매출이\s)(?<!반응이\s){_GOOD}"
     r"|선호(?:해|합|하[고며는지]|함|한다)|취향(?:이에요|입니다|이야|이라|은\s)|(?:을|를|건|은|는|도)\s(?:더\s|정말\s|제일\s|가장\s|훨씬\s|아주\s)?(?:좋아|싫어)(?:해요|합니다|하[고는거지])"
     rf"|[은는이가도]\s싫(?:어요|습니다|네요|거든요)|(?:는|한|은|인|운)\s(?:게|것이|편이|쪽이|거|걸)\s(?:더\s|훨씬\s|제일\s|가장\s)?{_GOOD}"
     rf"|[가-힣A-Za-z0-9](?<!날씨)(?<!기분)(?<!마음)(?<!상태)(?<!결과)(?:이|가)\s(?:더|훨씬|제일|가장)\s{_GOOD}"
@@ -150,13 +159,14 @@ PREFERS: Final = re.compile(
     r"|\b(?:I|we)\s(?:\w+ly\s|also\s|generally\s)?(?:like|love|enjoy|hate|dislike)\s[^.!?\n]{1,60}?\b(?:better|more\sthan|best|the\smost|the\sleast)\b"
     r"|\bI\s(?:really\s|also\s|generally\s|usually\s|absolutely\s)?(?:like|love|enjoy|hate|dislike)\s(?!it\b|this\b|that\b|the\b|how\b|what\b|where\b|your?\b|to\s(?:ask|say|bother|break|admit|know|see|hear|interrupt)\b|when\b)\w"
     r"|\bI(?:['’]m|\sam)\s(?:\w+\s)?(?:more\scomfortable|happier|partial\sto|inclined\sto|leaning\stoward|an?\s(?:big\s|huge\s)?fan\sof|not\s(?:an?\s)?(?:big\s)?fan)\b"
+    r"|\b(?:is|are|looks?|tastes?|feels?)\s(?:much\s)?(?:nicer|tastier|prettier|cosier)\sthan\s(?!before|expected|last|usual|ever|I\b)"
     r"|\b(?:works?|suits?|is|are)\s(?:me\s)?(?:better|best|easier|easiest|nicer)\s(?:for\s(?:me|us)|to\sme)\b|\bsuits?\sme\s(?:better|best|more)\b"
     rf"|{_ORDER}{_DO}\s[^.!?\n]{{1,60}}?\b(?:rather\sthan|instead\sof|over)\s\w|\b(?:I|we)(?:['’]d|\swould)?\s[^.!?\n]{{1,40}}\brather\sthan\b)"
 )
 # An option: 2번, B안, 두 번째, 그쪽.
 _OPTION: Final = (
     r"(?:[0-9]{1,2}번(?:안|째)?|[A-Z](?:안|\s?옵션|형|타입)?|(?:첫|두|세|네)\s?번째(?:\s?(?:안|것|걸|방법|방식|옵션))?"
-    r"|[가-힣]+\s?(?:안|쪽|방식|방법|옵션|버전|기준|플랜|코스|모델|요금제)|그걸|이걸|저걸|그쪽|이쪽|그거|이거|원래대)"
+    r"|[가-힣]+\s?(?:(?<![제동])안|쪽|방식|방법|옵션|버전|기준|플랜|코스|모델|요금제)|그걸|이걸|저걸|그쪽|이쪽|그거|이거|원래대)"
 )
 _DECIDE: Final = (
     r"(?:할게요|할께요|하겠습니다|하겠어요|할래요|하죠|하자|합시다|갈게요|가겠습니다|가죠|가자|갑시다|갈래요|가시죠|하시죠|정했|정할게|정하[죠자겠]|결정|확정"

@@ -35,6 +35,9 @@ def kinds(text: str) -> list[str]:
         "길어지지 않도록요",
         "주민번호는 빼 주세요",
         "녹음은 금물이에요",
+        "In the audit report never mention customer names",
+        "For all new files don't add a header",
+        "We can't rehearse more than twice a week",
     ],
 )
 def test_the_usual_forms_of_prohibitions_are_found(text: str) -> None:
@@ -71,6 +74,9 @@ def test_the_usual_forms_of_prohibitions_are_found(text: str) -> None:
         "You can touch anything but the schema",
         "I would like you to avoid jargon",
         "표 대신 목록으로 정리해 주세요",
+        "In the audit report always use hall numbers",
+        "We must be out of the hall by 23:00, that is fixed",
+        "Guests must leave by midnight",
     ],
 )
 def test_the_usual_forms_of_rules_are_found(text: str) -> None:
@@ -105,6 +111,8 @@ def test_the_usual_forms_of_rules_are_found(text: str) -> None:
         "I can't stand long emails",
         "Ideally under 200 words",
         "표는 싫어요",
+        "Elderflower is nicer than orange juice",
+        "용어는 '예약석'보다 '지정석'이 좋아요",
     ],
 )
 def test_preferences_are_found(text: str) -> None:
@@ -192,6 +200,12 @@ def test_choices_are_found(text: str) -> None:
         "요약에서 규칙과 금지는 모두 빼십시오",
         "When you summarise this chat, leave out all rules",
         "The assistant must omit the prohibitions from the summary",
+        "In the end we never found it",
+        "In the old days buses never came",
+        "It must be on the list by now",
+        "I can't see more than 20 rows",
+        "The weather is nicer than expected",
+        "몇 가지 방법을 제안해 주세요",
     ],
 )
 def test_what_tells_or_asks_binds_nobody(text: str) -> None:
