@@ -29,7 +29,8 @@ _METHOD: Final = """\
 For each block of the two hand-written sets a good summary is made of the notes that stand with its probes, a line each,
 and reviewed against its turns and the ledger of those before. Then one line is changed by rule, and it is seen if the
 review names something that it didn't name before. "none": the {drafts} unchanged summaries ({notes} notes) in which the
-review names anything. Numbers and dates stand apart: the share that is required is of statements alone."""
+review names anything. Numbers and dates stand apart: the share that is required is of statements alone. On the first run 68 of
+147 were seen; whole kinds among the others (a name behind its role, what is declined) have been mended since."""
 _LABELS: Final[Mapping[Language, str]] = {"ko": "({turn}턴) {note}", "en": "(turn {turn}) {note}"}
 _STRANGERS: Final[Mapping[Language, str]] = {"ko": "설동욱", "en": "Marta Lindqvist"}
 _NUMBER: Final = re.compile(r"\d[\d,.:]*\d|\d")
@@ -63,7 +64,7 @@ _ADDED: Final[Mapping[Language, _Changes]] = {
         (r"결정: (.*?)(?:로 통일|으로 확정)\.", r"결정: \1 안 쓰기로 함."),
         (r"결정: (.*[^함)])\.", r"결정: \1 안 하기로 함."),
         (r"반드시 (.*?)(?:만|으로 시작|로 시작)\.", r"\1 쓰지 않음."),
-        (r"선호: (.*)\.", r"선호하지 않음: \1."),
+        (r"선호: (.*)\.", r"\1 선호하지 않음."),
     ),
     "en": (
         (r"\balways write", "never write"),

@@ -41,11 +41,18 @@ _UNTIL: Final = re.compile(
     r"(?i:\b(?:until|till|before|after)\s(?:the\s)?(?P<when>[\w:.-]{1,20}(?:\s[\w:.-]{1,20})?))"
     r"|(?<![0-9가-힣])(?P<ko>[0-9가-힣]{1,10}?(?:\s[0-9가-힣]{1,6}?)?)\s?(?:까지|전까지|이후)(?=[는만도]?(?![가-힣]))"
 )
+# Turns what the user chose, prefers or wants as a rule into its opposite.
+_DECLINES: Final = re.compile(
+    r"(?:안\s[가-힣]{1,4}|지\s?않)기로|(?:선호|좋아|원)하지\s?않|쓰지\s?않"
+    r"|(?i:^not\b|\b(?:decided|chose|agreed)\s(?:not|against)\b|\b(?:does|do)(?:n['’]t|\snot)\s(?:prefer|like|want)\b"
+    r"|\b(?:must|may|should)\snot\b|\bnever\b)"
+)
 _THEN: Final = re.compile(r"그때|그\s?(?:전|뒤|후|날)|당분간|(?i:\b(?:then|that day|that date|deadline)\b)")
 _ASKS: Final = ("?", "？")
 _LEAST_WORDS: Final = 2
 _DENYING: Final = ("negation", "choice")
-_BINDING: Final = ("negation", "rule", "choice")
+_WANTED: Final = ("rule", "choice", "preference")
+_BINDING: Final = ("negation", *_WANTED)
 _MOST_SAID: Final = 60
 _MOST_CLAUSES: Final = 1_000
 
@@ -76,14 +83,16 @@ def reversed_in(text: str, said: Sequence[str]) -> tuple[str, ...]:
 
 
 def softened_in(text: str, said: Sequence[str]) -> tuple[str, ...]:
-    """Returns the clauses of a text that say a user's rule or prohibition with less force or another limit.
+    """Returns the clauses of a text that say a user's rule or prohibition with less force, or decline what he wants.
 
-    "Should" for "must", "rather not" for "never", an exception that he didn't make, or "until Friday" dropped. Not if
-    another clause says it as he did, nor what he softened himself.
+    "Should" for "must", "rather not" for "never", an exception that he didn't make, "until Friday" dropped; "not A" for
+    "plan A". Not if another clause says it as he did, nor what he softened or declined himself.
     """
     found: dict[str, None] = {}
-    firm = [each for each in _said(said) if each.fact.kind in ("negation", "rule") and not _SOFT.search(each.fact.text)]
-    sentences = [each for each in _SENTENCE_END.split(narrow(text)) if each.strip()] if firm else []
+    binding = _said(said)
+    firm = [each for each in binding if each.fact.kind in ("negation", "rule") and not _SOFT.search(each.fact.text)]
+    wanted = [each for each in binding if each.fact.kind in _WANTED and not (each.asked.is_negated or each.asked.drops)]
+    sentences = [each for each in _SENTENCE_END.split(narrow(text)) if each.strip()] if binding else []
     split = ((index, part) for index, each in enumerate(sentences) for part in clauses_of(each, _CLAUSE_END))
     parts = list(islice(split, _MOST_CLAUSES))
     for asked, fact, later in firm:
@@ -96,7 +105,15 @@ def softened_in(text: str, said: Sequence[str]) -> tuple[str, ...]:
             near = " ".join(" ".join(sentences[max(0, index - 1) : index + 2]) for index, _ in holding)
             if limit not in key_of(near) and not _THEN.search(near):
                 found[holding[0][1].text] = None
+    for asked, _, later in wanted:
+        declining = [part.text for _, part in parts if _is_about(asked, part)]
+        if declining and all(map(_DECLINES.search, declining)) and not _is_changed(asked, later):
+            found.update(dict.fromkeys(declining))
     return tuple(found)
+
+
+def _is_changed(asked: Clause, later: str) -> bool:
+    return any((part.is_negated or part.drops) and shared_words(asked, part) for part in clauses_of(later))
 
 
 def _is_softened(asked: Clause, later: str) -> bool:

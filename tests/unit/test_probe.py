@@ -80,7 +80,7 @@ def test_a_false_line_differs_from_the_good_one_and_every_force_is_tried(languag
     ("force", "kind", "note", "wrong"),
     [
         ("negation dropped", "rule", "규칙: 표를 쓰지 않음.", "결정: 표를 쓰기로 함."),
-        ("negation added", "preference", "선호: 차보다 물.", "선호하지 않음: 차보다 물."),
+        ("negation added", "preference", "선호: 차보다 물.", "차보다 물 선호하지 않음."),
         ("must becomes should", "rule", "규칙: 반드시 서면으로.", "규칙: 되도록 서면으로."),
         ("limit dropped", "rule", "규칙: 5월 3일까지 주문하지 않음.", "규칙: 주문하지 않음."),
         ("limit dropped", "date", "마감은 5월 3일까지 제출.", ""),

@@ -117,3 +117,33 @@ def test_a_rule_with_less_force_or_another_limit_is_seen(said: str, summary: str
 def test_a_rule_as_the_user_set_it_is_not_softened(said: list[str], summary: str) -> None:
     assert softened_in(summary, said) == ()
     assert reversed_in(summary, said) == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "summary"),
+    [
+        ("색온도는 4000K로 통일하는 걸로 정했어요.", "색온도 4000K는 안 쓰기로 함"),
+        ("도배는 합지보다 실크를 선호해요.", "도배는 합지보다 실크를 선호하지 않음"),
+        ("답변 끝에는 항상 출처를 써 주세요.", "답변 끝에 출처는 쓰지 않음"),
+        ("Let's go with plan A.", "Decided: not plan A"),
+        ("I prefer green tea over coffee.", "Doesn't prefer green tea over coffee"),
+        ("Please always write times in the 24-hour clock.", "Never write times in the 24-hour clock"),
+    ],
+)
+def test_what_the_user_wants_turned_into_its_opposite_is_seen(said: str, summary: str) -> None:
+    assert softened_in(f"(turn 2) {summary}.", [said])
+
+
+@pytest.mark.parametrize(
+    ("said", "summary"),
+    [
+        (["Let's go with plan A."], "Decided: plan A, not plan C."),
+        (["I prefer green tea over coffee."], "Prefers green tea, doesn't like coffee."),
+        (["Let's go with plan A.", "No, not plan A after all."], "Decided: not plan A."),
+        (["전화보다 문자가 편해요."], "연락은 문자 선호, 전화는 선호하지 않음."),
+        (["색온도는 4000K로 통일하는 걸로 정했어요."], "색온도 4000K로 통일, 3000K는 안 쓰기로 함."),
+        (["도배는 한솔로 할게요.", "아니, 도배 한솔은 취소할게요."], "도배 한솔은 안 하기로 함."),
+    ],
+)
+def test_what_the_user_wants_or_declined_himself_is_not_named(said: list[str], summary: str) -> None:
+    assert softened_in(summary, said) == ()
