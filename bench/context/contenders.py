@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from os.path import commonprefix
@@ -17,6 +17,7 @@ from bpe_openai import get_encoding
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, trim_messages
 
 from bench.context.script import ScriptedTurn
+from graph.core.ledger import standing
 from graph.core.model_input import ModelInput, system_part
 from graph.core.snapshot import SessionSnapshot
 from graph.core.text import measure
@@ -180,6 +181,8 @@ class OurRun:
 
         The summariser writes as much as it's asked for.
         """
+        lines = (line for record in self.active if record.to_position < spec.from_position for line in record.ledger)
+        spec = replace(spec, ledger=tuple(standing(lines, {})))
         in_place = self._messages_in_place(spec) if self._is_in_place else ()
         drafts: list[SummaryDraft] = []
         flaw = None

@@ -67,7 +67,7 @@ class Words(Group):
     rate_share = Both("{percent}% of the original", "원문의 {percent}% 길이")
     strategy = Both("Summary strategy", "요약 전략")
     strategies = table(
-        ("interval", "Every few turns", "몇 턴마다 요약"),
+        ("interval", "Every 3 turns", "3턴마다 요약"),
         ("rolling", "One running summary", "요약 하나를 계속 고쳐 쓰기"),
         ("compaction", "Compact when full", "가득 차면 압축"),
         ("window", "Newest turns only", "최근 턴만"),

@@ -66,7 +66,7 @@ def test_folds_are_marked_between_the_turns_and_say_what_was_kept_word_for_word(
     service.stored[identifier].records[0] = replace(make_record((1, 2, 3), original_chars=41), kind="verbatim")
     page.run()
     assert "1-3턴 원문 그대로 · 41자" in folds(page)
-    assert "원문 그대로 두었습니다" in page_text(page)
+    assert "원문 그대로 보냅니다" in page_text(page)
 
 
 @pytest.mark.parametrize(
