@@ -11,6 +11,7 @@ from langchain_core.messages import HumanMessage
 from graph.core.language import own_lines, split_sentences, user_language
 from graph.core.ledger import standing, with_room
 from graph.core.turn import text_of
+from graph.fold.fact_key import key_of
 from graph.fold.fact_rule import Clause, asked_clauses, clauses_of, shared_words
 from graph.fold.spec import FoldSpec
 from graph.fold.user_word import UserWord, people_in, user_words
@@ -28,6 +29,14 @@ _CHANGES: Final = re.compile(
     r"|(?i:\binstead\b|\bchanged? (?:my|our) mind\b|\bactually\b|\bno longer\b|\bforget\b|\bnever ?mind\b|\bscrap\b"
     r"|\bis now\b|\b(?:don['’]t|do not|no) need\b|\bswitch\b|\bon second thought\b)"
 )
+# Of these only a word of the user's is a change: "이제 담당이 왔어요" tells.
+_NOW: Final = re.compile(r"이제는?\s|다시\s|(?i:\bis now\b|\bactually\b)")
+# What is to give way to something else.
+_GIVES_WAY: Final = re.compile(
+    r"(?P<old>[가-힣A-Za-z0-9]{1,20}(?:\s[가-힣A-Za-z0-9]{1,20})?)(?:\s?말고|\s대신|[이가]?\s아니라)"
+    r"|(?i:\b(?:instead\sof|rather\sthan|not)\s(?:the\s|an?\s)?(?P<former>[\w-]{2,30}(?:\s[\w-]{2,30})?))"
+)
+_TOPIC: Final = re.compile(r"(?<![가-힣A-Za-z0-9])([가-힣A-Za-z0-9]{1,20}?)(?:은|는)\s")
 _OPTION: Final = re.compile(r"[0-9]\s?(?:번|안)|(?i:\b(?:option|plan|variant|number)\s[0-9a-z]\b|\btake\s[0-9a-z]\b)")
 _LONGEST_CHARS: Final = 300
 # Of what is pasted no sentence changes anything.
@@ -141,11 +150,19 @@ def _takes_back(sentence: str, line: LedgerLine) -> bool:
             for asked in about
             for clause in clauses
         )
-        return bool(about) and (permits or lifts_rule(sentence))
-    if not _CHANGES.search(sentence):
+        return bool(about) and (permits or lifts_rule(sentence) or _gives_way(line.text, sentence))
+    if not _CHANGES.search(_NOW.sub(" ", sentence)) and not (_CHANGES.search(sentence) and user_words(sentence)):
         return False
-    is_option = line.kind == "choice" and bool(_OPTION.search(line.text)) and bool(_OPTION.search(sentence))
-    return bool(about) or is_option
+    is_option = bool(_OPTION.search(line.text)) and bool(_OPTION.search(sentence))
+    is_same = is_option or not {*_TOPIC.findall(line.text)}.isdisjoint(_TOPIC.findall(sentence))
+    return bool(about) or (line.kind == "choice" and is_same)
+
+
+def _gives_way(rule: str, sentence: str) -> bool:
+    """Whether a sentence wants something else in place of what a rule asks for."""
+    key = key_of(rule)
+    olds = {(match["old"] or match["former"]) for match in _GIVES_WAY.finditer(sentence)}
+    return any(key_of(old) in key for old in olds) and not _GIVES_WAY.search(rule)
 
 
 def _is_about(asked: Clause, clauses: Sequence[Clause]) -> bool:

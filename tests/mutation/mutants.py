@@ -114,7 +114,10 @@ _CORE: Final = (
         ("(line in ledger or line in before)", "line in ledger"),
         ("and is_negated is any(", "and any("),
         ('if sentence.strip().endswith(("?", "？")):', "if False:"),
-        ("if not _CHANGES.search(sentence):", "if False:"),
+        ('_CHANGES.search(_NOW.sub(" ", sentence))', "_CHANGES.search(sentence)"),
+        (" and user_words(sentence)):", "):"),
+        (" and not _GIVES_WAY.search(rule)", ""),
+        ('line.kind == "choice" and is_same', "False"),
     ),
     *_group(
         "core",
