@@ -214,10 +214,20 @@ def excerpt(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:
     return cut_at_word(("…" if begin else "") + best[begin:], limit_chars)
 
 
-def written_words(text: str, words: Iterable[Iterable[str]]) -> set[str]:
-    """Returns a search's words as a text has them, those of other scripts in each form with the same stem."""
+def written_words(text: str, search: str) -> set[str]:
+    """Returns a search's words as a text has them, those of other scripts in each form with the same stem.
+
+    What is searched in one ("10월") and stands so in the text isn't marked in its parts.
+    """
     normal = unicodedata.normalize("NFC", text)
-    phrases = [phrase.removesuffix(OPEN_END) for phrase in chain.from_iterable(words)]
+    joined = {word for word in unicodedata.normalize("NFC", search).split() if len(strict_words(word)) > 1}
+    whole = {word for word in joined if word in normal}
+    parts = " ".join(word for word in unicodedata.normalize("NFC", search).split() if word not in whole)
+    return whole | _written_parts(normal, parts)
+
+
+def _written_parts(normal: str, search: str) -> set[str]:
+    phrases = [phrase.removesuffix(OPEN_END) for phrase in chain.from_iterable(strict_words(search))]
     unspaced = {phrase for phrase in phrases if _UNSPACED.match(phrase) and phrase in normal}
     terms = {term for phrase in phrases if not _UNSPACED.match(phrase) for term in index_terms(phrase).split()}
     runs = {run for run in _RUN.findall(normal) if not _UNSPACED.match(run)} if terms else set()

@@ -188,7 +188,7 @@ class Sessions:
             started = self._stores.turns.started(session_id)
             questions = () if search else self._stores.archive.questions(session_id)
             texts = self._stores.search.found([session_id], search).get(session_id, {}) if search else {}
-        marks = set[str]().union(*(written_words(text, words) for text in texts.values()))
+        marks = set[str]().union(*(written_words(text, search) for text in texts.values()))
         found = {turn: excerpt(text, words, _PLACE_CHARS) for turn, text in sorted(texts.items())}
         found |= {entry.turn: title_of(text_of(entry.message)) for entry in questions}
         places = (Place(turn, text, started[turn]) for turn, text in found.items())

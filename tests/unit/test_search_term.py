@@ -19,6 +19,7 @@ from graph.search.term import (
     index_terms,
     searchable_text,
     strict_words,
+    written_words,
 )
 from tests.fake.term_index import empty_index, indexed, positions_of, ranked
 
@@ -215,3 +216,17 @@ def test_a_long_sentence_is_shown_from_its_word_on_to_its_last() -> None:
     assert excerpt("가나다 " * 100 + "예산은 120만 원 그대로", broad_words("예산"), 40).endswith(
         "예산은 120만 원 그대로"
     )
+
+
+@pytest.mark.parametrize(
+    ("search", "text", "marks"),
+    [
+        ("10월", "10월 14일부터 10주", {"10월"}),
+        ("10월", "월말에 10개", {"10", "월"}),
+        ("10월 예산", "10월 예산은 10원", {"10월", "예산"}),
+        ("3차", "3차 회의는 13차보다", {"3차"}),
+        ("budget", "budgets and a budget", {"budget", "budgets"}),
+    ],
+)
+def test_what_is_searched_in_one_is_marked_in_one(search: str, text: str, marks: set[str]) -> None:
+    assert written_words(text, search) == marks
