@@ -179,7 +179,7 @@ class OurRun:
     def _fold(self, spec: FoldSpec) -> None:
         """Makes, reviews and adopts one fold as the product does; a rejected one is tried again on the next turn.
 
-        The summariser writes as much as it's asked for.
+        The summariser picks sentences, which are no notes: as the product's own, as many as the rate says.
         """
         lines = (line for record in self.active if record.to_position < spec.from_position for line in record.ledger)
         spec = replace(spec, ledger=tuple(standing(lines, {})))
@@ -188,7 +188,8 @@ class OurRun:
         flaw = None
         for _ in range(_TRIES):
             requests = list(requests_for(spec, SOURCE_TOKENS))
-            draft = extract_summary(spec.messages, sum(request.aim_chars for request in requests))
+            asked_chars = sum(request.aim_chars for request in requests)
+            draft = extract_summary(spec.messages, asked_chars * spec.picked_chars // spec.asked_chars)
             for index, request in enumerate(requests):
                 behind: list[BaseMessage] = [] if flaw is None else messages_behind(request, index, drafts[-1], flaw)
                 self.meter.summary(
