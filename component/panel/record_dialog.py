@@ -298,8 +298,9 @@ def _draw_versions(now: PageState, about: Target) -> None:
         chosen = st.selectbox(labels.other_version, [*names], last, format_func=names.__getitem__, key=key)
         draw_version_view(now.words, versions[chosen], in_use)
         widget.show_error(now.words, st.session_state.get(_REFUSAL))
-        use, version = use_version, versions[chosen]
-        dialog.draw_choice(labels.use, use, about, version, cancel=labels.close, is_form=False)
+        version = versions[chosen]
+        label = labels.use.format(version=version.version)
+        dialog.draw_choice(label, use_version, about, version, cancel=labels.close, is_form=False)
 
 
 def _end_form(now: PageState, about: Target, label: str, save: Callable[[Target], None]) -> None:

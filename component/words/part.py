@@ -566,7 +566,7 @@ class SteeringWords(Group):
         "아직 다른 버전이 없습니다. 편집하거나 다시 요약하면 여기서 비교하고 복원할 수 있습니다.",
     )
     close = Both("Close", "닫기")
-    use = Both("Use this version", "이 버전 사용")
+    use = Both("Use v{version}", "v{version} 사용")
     use_done = Both(
         "Version {version} of the summary of turns {turns} is in use.",
         "{turns}턴 요약을 다른 버전으로 바꿨습니다: v{version}.",
