@@ -48,7 +48,7 @@ function sendNow({ id, text, session }, isQueued) {
 
 function drawQueue() {
   const chat = document.querySelector(CHAT);
-  const shown = chat ? outbox.filter(({ id, session }) => session === draft.session && id !== pending?.id) : [];
+  const shown = chat ? outbox.filter(({ session, waits }) => waits && session === draft.session) : [];
   if (!shown.length) return queue.remove();
   const isHeld = turnOf(draft.session) === "failed";
   // What hasn't changed stays where it is: a text that is being edited would lose the focus and what was written.
@@ -63,16 +63,16 @@ function drawQueue() {
   field?.setSelectionRange(field.value.length, field.value.length);
 }
 
-function drawnBubble({ id, text, waits, files }, isHeld) {
+function drawnBubble({ id, text, files }, isHeld) {
   const isEdited = edited === id;
-  const drawing = JSON.stringify(isEdited ? [id] : [id, text, waits, files, isHeld, words.language]);
+  const drawing = JSON.stringify(isEdited ? [id] : [id, text, files, isHeld, words.language]);
   const drawn = [...queue.children].find((part) => part.drawing === drawing);
   if (drawn) return drawn;
   const bubble = Object.assign(document.createElement("div"), { drawing });
   const content = document.createElement(isEdited ? "textarea" : "p");
   content[isEdited ? "value" : "textContent"] = files && !isEdited ? `📎 ${text}` : text;
   if (isEdited) content.ariaLabel = words.queue.edit;
-  const choices = waits && !isEdited ? [...(isHeld ? ["send"] : []), "edit", "back"] : [];
+  const choices = isEdited ? [] : [...(isHeld ? ["send"] : []), "edit", "back"];
   bubble.innerHTML = choices
     .map((choice) => [choice, choice === "back" ? "close" : choice, words.queue[choice]])
     .map(([choice, icon, name]) => `<button data-queue="${choice}" data-id="${id}" data-icon="${icon}" title="${name}"></button>`)

@@ -1,7 +1,8 @@
 // Follows the end of a growing chat until the user scrolls up; keeps the position when earlier turns are shown.
 const SCROLLER = "#stMain";
 // The elements whose size changes the page's length: the chat, the bar in the same scroller, and the window.
-const SIZED = `[data-testid='stMainBlockContainer'], [data-testid='stBottom'], ${SCROLLER}`;
+const BLOCK = "[data-testid='stMainBlockContainer']";
+const SIZED = `${BLOCK}, [data-testid='stBottom'], ${SCROLLER}`;
 const TURN = "[class*='st-key-turn_']";
 const WIDE = `:is(${TURN}, [class*='st-key-card_']) :is(table, [data-testid='stCode'] pre):not([tabindex])`;
 const FOLD_LINE = "[class*='st-key-fold_']";
@@ -11,6 +12,7 @@ const AWAY_PIXELS = 200;
 const NEAR_PIXELS = 24;
 const GESTURE_MILLISECONDS = 1000;
 const LAYOUT_MILLISECONDS = 500;
+const SHORTER_MILLISECONDS = 300;
 
 // `position` is the scroll position, `anchor` the element that must not move, `isHeld` that only the user's gestures
 // scroll the page; times are those of performance.now().
@@ -25,6 +27,8 @@ const scroll = {
   resizedAt: -Infinity,
   isHeld: false,
 };
+// The chat's height, which its room keeps while the chat is drawn shorter for a moment.
+const room = { session: null, height: 0, timer: null };
 // Keys that scroll the page, with the direction; not in a field, where they move the cursor.
 const KEYS = { ArrowUp: -1, PageUp: -1, Home: -1, ArrowDown: 1, PageDown: 1, End: 1, " ": 0, Tab: 0 };
 
@@ -100,9 +104,28 @@ function keepAnchor(box) {
   return true;
 }
 
+// Between two drawings a chat may be shorter: as a queued message goes, an answer ends or is made anew.
+function keepRoom() {
+  const [chat, session] = [document.querySelector(CHAT), sessionInAddress()];
+  const height = chat?.offsetHeight ?? 0;
+  if (!scroll.follows || session !== room.session || height >= room.height) Object.assign(room, { session, height });
+  const missing = room.height - height;
+  // A margin, as the observed size must not change again.
+  if (chat) chat.closest(BLOCK).style.marginBottom = missing ? `${missing}px` : "";
+  if (missing) room.timer ??= setTimeout(giveRoom, SHORTER_MILLISECONDS);
+}
+
+function giveRoom() {
+  room.timer = null;
+  const isSending = outbox.some(({ session, waits }) => session === room.session && !waits);
+  if (!isSending && turnOf(room.session) !== "running") room.height = 0;
+  onResize();
+}
+
 function onResize() {
   const box = document.querySelector(SCROLLER);
   if (!box) return;
+  keepRoom();
   scroll.resizedAt = performance.now();
   if (!keepAnchor(box)) {
     if (!scroll.follows) box.scrollTop = scroll.position;

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
+import threading
 from typing import Final
 
 import pytest
 from playwright.sync_api import expect
 
 from graph.server.settings import Settings
-from tests.browser.sight import EMPTY_PAGE, MESSAGE, press_enter, sights, spots
+from tests.browser.sight import EMPTY_PAGE, MESSAGE, NO_MESSAGE, jump, press_enter, sights, spots, watch
 from tests.browser.visitor import SETTLED, Visitor
 from tests.browser.wire import Hold
-from tests.fake.openai_reply import text
+from tests.fake.openai_reply import Body, Reply, failure, text
 from tests.fake.openai_server import FakeOpenAI
 
 MESSAGE_CHARS: Final = Settings.model_fields["message_chars"].default
+STILL_PIXELS: Final = 4
+LONG_ANSWER: Final = "\n\n".join(["이 답은 화면을 채우도록 여러 문단으로 이어집니다."] * 12)
+WAITED_FOR: Final = "답이 조금 늦게 오는 물음입니다."
+AGAIN: Final = ("edit", "regenerate", "retry")
 BUBBLE: Final = "\n\x04user\x12\x04user"  # as Streamlit sends it: with the question's bubble, before its words
 ENTER: Final = """(field) => field.dispatchEvent(
     new KeyboardEvent("keydown", {{ key: "Enter", bubbles: true, cancelable: true, {composing} }}))"""
@@ -177,6 +183,67 @@ def test_a_message_is_seen_at_once_and_only_once_where_its_turn_will_stand(
         expect(visitor.page.locator("i.heard")).to_have_attribute("data-turn", "finished")  # else the next one waits
         assert sights(visitor) == {MESSAGE}
         assert len(spots(visitor)) == 1
+
+
+@pytest.mark.parametrize("sends", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_no_frame_of_a_send_shows_the_message_twice_or_moves_the_chat_back(
+    visitor: Visitor, fake_openai: FakeOpenAI, sends: int
+) -> None:
+    visitor.open()
+    for number in range(1, sends + 1):
+        message = f"{number}번째로 보내는 말은 한 번만 보여야 합니다."
+        fake_openai.script(text(LONG_ANSWER, pause_seconds=0.005), to=message)
+        visitor.field.fill(message)
+        assert press_enter(visitor) == message
+        visitor.wait_for_end(number)
+        expect(visitor.page.locator("i.heard")).to_have_attribute("data-turn", "finished")
+        assert sights(visitor) == {MESSAGE}, number
+        assert jump(visitor) <= STILL_PIXELS, number
+
+
+@pytest.mark.parametrize("kind", ["queued", *(pytest.param(kind, marks=pytest.mark.slow) for kind in AGAIN)])
+def test_a_message_that_goes_otherwise_is_shown_once_too(visitor: Visitor, fake_openai: FakeOpenAI, kind: str) -> None:
+    message, gate = f"이 말은 다르게 갑니다: {kind}", threading.Event()
+
+    def answer(_: Body) -> Reply:
+        gate.wait(60)
+        return text(LONG_ANSWER, pause_seconds=0.02)
+
+    fake_openai.script(answer, to=WAITED_FOR)
+    if kind in {"retry", "regenerate"}:
+        first = failure(401) if kind == "retry" else text("처음 답입니다.")
+        fake_openai.script(first, text(LONG_ANSWER), to=message)
+    else:
+        fake_openai.script(text(LONG_ANSWER, pause_seconds=0.05), to=message)
+    visitor.open()
+    visitor.write(WAITED_FOR)
+    expect(visitor.turn(1)).to_be_visible()
+    if kind == "queued":
+        visitor.write(message)
+        expect(visitor.page.locator(".waiting p")).to_have_text(message)
+        watch(visitor, message)
+        gate.set()
+        visitor.wait_for_end(2)
+    else:
+        gate.set()
+        visitor.wait_for_end(1)
+        if kind == "edit":
+            visitor.turn(1).get_by_role("button", name="질문 편집").click()
+            visitor.page.locator(".st-key-turn_1 textarea").fill(message)
+            watch(visitor, message)
+            visitor.find("edit_confirm").get_by_role("button").click()
+            expect(visitor.page.locator(".siblings")).to_be_visible()
+        else:
+            visitor.ask(message, first=2)
+            expect(visitor.page.locator("i.heard")).to_have_attribute("data-turn", re.compile("finished|failed"))
+            watch(visitor, message)
+            visitor.find(kind).get_by_role("button").click()
+            expect(visitor.turn(2)).to_contain_text(LONG_ANSWER[:20])
+        expect(visitor.page.locator("i.heard")).to_have_attribute("data-turn", "finished")
+        visitor.page.wait_for_selector(SETTLED)
+    assert sights(visitor) - {NO_MESSAGE} == {MESSAGE}
+    assert (NO_MESSAGE in sights(visitor)) == (kind == "edit")  # it is in the form until the branch is drawn
+    assert kind == "edit" or jump(visitor) <= STILL_PIXELS
 
 
 @pytest.mark.slow
