@@ -22,15 +22,22 @@ _MOST_FORMULA_CHARS: Final = 4_000
 _MARKER: Final = re.compile(r"[^\s>]")
 _BLANK_LINE: Final = re.compile(r"\n[ \t>]*\n")
 
-_RUN: Final = re.compile(r"`+|\$+")
+_RUN: Final = re.compile(r"`+|(?<!\\)\$+")
 _MARK: Final = re.compile(r"`+|\$+|\\.|(?:https?://|www\.)[^\s<>]+", re.DOTALL | re.IGNORECASE)
 _CLOSING: Final = {r"\(": r"\)", r"\[": r"\]"}
-_NUMBER: Final = re.compile(r"[\d.,]+")
-_OPERATOR: Final = re.compile(r"[\\^_=+*/A-Za-z]")
-# Not found in formulas outside of commands: words, two adjacent numbers, characters reserved by TeX.
-_WORDS: Final = re.compile(r"(?<![A-Za-z])[A-Za-z]{2,}|[가-힣]|\d\s+\d")
-_LONG_WORDS: Final = re.compile(r"(?<![A-Za-z])[A-Za-z]{4,}|[가-힣]|\d\s+\d")
-_RESERVED: Final = re.compile(r"(?<!\\)[#%@]")
+_NUMBER: Final = re.compile(r"(?:[\d.]|\{?,\}?|(?<=,) )+")
+_OPERATOR: Final = re.compile(r"[\\^_=+*/<>!:A-Za-z-]")
+_OPEN_END: Final = re.compile(r"[-=+*/<>(\[{:;,&^_~–—−×÷≈→]$")
+# No prose has these.
+_RELATION: Final = re.compile(
+    r"\\(?:times|cdot|div|pm|[dt]?frac|sqrt|approx|sim|[lg]eq?|neq?|sum|prod|int|equiv|propto|to|(?:right|left)arrow)"
+    r"(?![A-Za-z])"
+)
+# Not found in formulas outside of commands: words, two adjacent numbers; characters reserved by TeX, other formulas.
+_WORDS: Final = re.compile(r"(?<![A-Za-z])[A-Za-z]{2,}|[가-힣]|(?<![_^\d])\d+\s+\d")
+_LONG_WORDS: Final = re.compile(r"(?<![A-Za-z])[A-Za-z]{4,}|[가-힣]|(?<![_^\d])\d+\s+\d")
+_PRODUCT: Final = re.compile(r"(?<=\d)[a-z]{2,3}(?![A-Za-z])")  # `2xy`
+_RESERVED: Final = re.compile(r"(?<!\\)(?:[#%@`]|\\[()\[\]])")
 _TEXT_COMMAND: Final = re.compile(r"\\[A-Za-z]+(?:\{[^{}]*\})?")
 
 _TIMES: Final = re.compile(r"(?<=[\d)])\*(?=[\d(])")
@@ -278,20 +285,25 @@ def _end_of_run(mark: str, at: int, ends: dict[str, deque[int]]) -> int:
 
 def _is_formula(body: str, before: str, behind: str) -> bool:
     """Returns True if the text between two `$` is a formula rather than prose between two prices."""
-    if before.isdigit() or (behind.isascii() and behind.isalnum()):
-        return False
     if body[0].isspace() or body[-1].isspace() or body[-1] == "\\" or _RESERVED.search(body):
         return False
-    bare = _TEXT_COMMAND.sub("", body)
+    if _RELATION.search(body):
+        return True
+    if before.isdigit() or (behind.isascii() and behind.isalnum()):
+        return False
+    bare = _TEXT_COMMAND.sub("·", body)  # a sign keeps the numbers beside a command apart
     if not body[0].isdigit():
         return " " not in body or _LONG_WORDS.search(bare) is None
     if _NUMBER.fullmatch(body):
         return True
-    return _OPERATOR.search(body) is not None and "&" not in bare and _WORDS.search(bare) is None
+    is_open = _OPEN_END.search(body) is not None or ("&" in bare and r"\begin" not in body)
+    return not is_open and _OPERATOR.search(body) is not None and _WORDS.search(_PRODUCT.sub("·", bare)) is None
 
 
 def _formula(body: str, mark: str) -> str:
-    # Streamlit loads its formula renderer only for a formula on a single line.
+    # Streamlit loads its formula renderer only for a formula on a single line. A mark ends at the next equal one, even
+    # if that is escaped.
+    mark = "$$" if "$" in body else mark
     return f"{mark}{' '.join(body.split())}{mark}"
 
 

@@ -28,6 +28,8 @@ PIECES = (
     (r"\$5", "$5"),
     ("$2^n$", "⟦2^n⟧"),
     ("$3x + 2$", "⟦3x + 2⟧"),
+    (r"$3 \cdot 10^8$", r"⟦3 \cdot 10^8⟧"),
+    (r"$\$5 \times 3$", r"⟦\$5 \times 3⟧"),
     (r"\(a_1\)", "⟦a_1⟧"),
     (r"\[x = y\]", "⟦x = y⟧"),
     (r"$\text{속도} = 3$", r"⟦\text{속도} = 3⟧"),
@@ -127,4 +129,7 @@ def test_ranges_read_as_they_were_written(visitor: Visitor, fake_openai: FakeOpe
     expect(answer.locator("td")).to_have_text(["1~2", "3~4"])
     expect(answer.locator("pre")).to_have_text(["x = ~a & ~b", "y = ~c & ~d"])
     expect(answer.locator(".katex annotation")).to_have_text("a~b")
+    sizes = "formula => [formula, formula.parentElement].map(part => parseFloat(getComputedStyle(part).fontSize))"
+    formula, words = answer.locator(".katex").evaluate(sizes)
+    assert formula == pytest.approx(words, rel=0.06)
     expect(answer.locator("del")).to_have_text(["지운 말"])

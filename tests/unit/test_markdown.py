@@ -69,8 +69,9 @@ def test_code_formula_address_and_struck_text_stay(answer: str) -> None:
 @given(st.text(alphabet="ab3~`$\\ \n<>=-.1#|"))
 def test_nothing_but_backslashes_and_parted_symbols_is_added(answer: str) -> None:
     shown = re.sub(r":color\[([<>=~-])\]", r"\1", answer_markdown(answer))
-    # A formula's white space means nothing.
-    assert re.sub(r"[\\\s]", "", shown) == re.sub(r"[\\\s]", "", answer)
+    # A formula's white space means nothing, and one that has a dollar sign has a longer mark.
+    bare, said = (re.sub(r"\$+", "$", re.sub(r"[\\\s]", "", text)) for text in (shown, answer))
+    assert bare == said
     assert shown.count("\\") >= answer.count("\\")
 
 
@@ -93,6 +94,57 @@ def test_price_is_no_formula_and_code_stays() -> None:
     assert answer_markdown("open\n```\n$1 ![x](y)") == "open\n```\n$1 ![x](y)"
     # Three backticks within a line open nothing, so what follows is shown as Markdown.
     assert answer_markdown("open ```\n$1 ![x](y)") == "open ```\n\\$1 [x](y)"
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        *(r"$1/0.92 \approx 1.087$", r"$0.05 \times 300 = 15$", r"$3 \cdot 10^8$", r"$6.02 \times 10^{23}$m"),
+        *("$1{,}467{,}000$", r"$1{,}467{,}000 \times 0.05$", r"$1\,000\,000$", r"$\frac{1{,}000}{2}$", "$1, 2, 3$"),
+        *(r"$9.8\ \mathrm{m/s^2}$", r"$50\,\text{km}$", r"$20 \text{ km}$", r"$90^\circ$", r"$100\%$", r"$3 \mu m$"),
+        *(
+            "$2xy + 3$",
+            "$4ac$",
+            r"$2\pi r$",
+            r"$2 \log_2 8$",
+            r"$7 \mid 21$",
+            r"$5 \leq x \leq 10$",
+            r"$0, 1, \ldots, 9$",
+        ),
+        *("$10 - 3$", "$0 < 1$", "$5!$", "$3:2$", "$2^{10} = 1024$", r"$12 \div 4 = 3$", r"$0.3 \pm 0.02$"),
+        *(r"$300만 \times 0.05 = 15만$", r"$총액 = 300 \times 5$", r"$2 \begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}$"),
+    ],
+)
+def test_a_formula_may_begin_with_a_number(formula: str) -> None:
+    assert answer_markdown(f"값 {formula}은 $x$, {formula}") == f"값 {formula}은 $x$, {formula}"
+    assert summary_markdown(formula) == formula
+
+
+@pytest.mark.parametrize(
+    "prices",
+    [
+        *("$5 and $10", "$1,467,000", "$1,467,000 및 $2,000", "US$3 per 1,000", "US$3 per 1,000 and US$5 per 1,000"),
+        *("$5-$10", "$5/$10, $3", "$5k-$10k", "$5, -$10", "**$5**/**$6**", "($5)/($6)", "| $5 | $6 |", "$3.5M, $4B"),
+        *("$1,000(≈₩1,400,000)/$0.5", "$1,200 (−$30)", "$100 → $120 (+$20)", "$5 × $3 = $15", "$3 = NT$90"),
+        *(
+            "5$와 10$",
+            "$5에서 $10로",
+            "1$=1,350원, 10$=13,500원",
+            "It costs $5, so $10 for two",
+            "$20/month, $200/year",
+        ),
+        *("$1/$2", "$1:$(cmd)", "$5 or 10$", "$5, `3 \\times 4`, 10$", "A$5 and C$6, US$7"),
+    ],
+)
+def test_a_price_is_no_formula(prices: str) -> None:
+    assert re.sub(r"`[^`]*`", "", answer_markdown(prices)).replace(r"\$", "").count("$") == 0
+    assert answer_markdown(prices).replace(r"\$", "$") == prices
+
+
+def test_a_price_in_a_formula_is_within_a_longer_mark() -> None:
+    assert answer_markdown(r"$\$5 \times 3 = \$15$, \(\$5\)") == r"$$\$5 \times 3 = \$15$$, $$\$5$$"
+    shown = r"\$5, $3 \times 4$, 10\$"
+    assert answer_markdown(r"$5, \(3 \times 4\), 10$") == shown
 
 
 @pytest.mark.parametrize(
