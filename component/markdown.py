@@ -59,7 +59,11 @@ _DRAWN_BREAK: Final = ":color[ ]{foreground=transparent}"
 _BRACKET: Final = re.compile(r"(?<!(?<!\\):color)\[|<")
 _MAIL_SIGN: Final = re.compile(r"(?<=[\w.+-])@(?=[\w-])")
 _ADDRESS_SIGN: Final = re.compile(r"(?P<parted>[:@]|(?<=www)\.)|[\\`*_~\[\]$&!#]", re.IGNORECASE)
-_SOFT_BREAK: Final = re.compile(r"(?<=\S)\n(?=[ \t]*\S)")
+_SOFT_BREAK: Final = re.compile(r"(?<=[^\s\\])[ \t]*\n(?=[ \t]*\S)")
+_LAST_BREAK: Final = re.compile(r"(?<=[^\s\\])[ \t]*\n\Z")
+_SPAN_BREAK: Final = re.compile(r"\s*\n\s*")
+# Lines that may go on with the paragraph before them: of a quote, and items that don't begin a list.
+_GOES_ON: Final = re.compile(r"[ \t]*(?:>[ \t>]*[^\s>]|(?!0*1[.)])\d{1,9}[.)][ \t])")
 
 
 class _Block(NamedTuple):
@@ -72,18 +76,26 @@ def answer_markdown(text: str) -> str:
 
     Images become links, so that nothing is loaded from another host. `\(…\)` and `\[…\]` become Streamlit's formulas; a
     `$` that starts no formula is a price. Bold text may end in a bracket before a Korean particle (`**이름(Name)**은`).
-    `<br>` in a table breaks the line. A single `~` is a range (`3~4`). Streamlit's directives (`:red[…]`, `:smile:`,
-    ` -> `) are text. Code and addresses are unchanged.
+    A line break stays one. `<br>` in a table breaks the line. A single `~` is a range (`3~4`). Streamlit's directives
+    (`:red[…]`, `:smile:`, ` -> `) are text. Code and addresses are unchanged.
     """
-    return "".join(_show_prose(block.text) if block.is_prose else block.text for block in _blocks(text))
+    return _show(text)
 
 
 def summary_markdown(text: str) -> str:
-    """Escapes a summary's Markdown like `answer_markdown`; links and line breaks are shown as the model reads them."""
-    return "".join(
-        _SOFT_BREAK.sub("  \n", _show_prose(block.text, has_links=False)) if block.is_prose else block.text
-        for block in _blocks(text)
-    )
+    """Escapes a summary's Markdown like `answer_markdown`; links are shown as the model reads them."""
+    return _show(text, has_links=False)
+
+
+def _show(text: str, *, has_links: bool = True) -> str:
+    shown: list[str] = []
+    is_open = False
+    for block in _blocks(text):
+        if is_open and _GOES_ON.match(block.text):
+            shown[-1] = _LAST_BREAK.sub("  \n", shown[-1])
+        shown.append(_show_prose(block.text, has_links=has_links) if block.is_prose else block.text)
+        is_open = block.is_prose and not _is_row(block.text)
+    return "".join(shown)
 
 
 def _blocks(text: str) -> Iterator[_Block]:
@@ -196,7 +208,7 @@ def _closes(line: str, fence: str) -> bool:
 
 def _show_prose(text: str, *, has_links: bool = True) -> str:
     escape = _escape if has_links else _escape_links
-    is_row = text.lstrip().startswith("|")
+    is_row = _is_row(text)
     shown: list[tuple[str, bool]] = []
     ends = defaultdict[str, deque[int]](deque)
     for run in _RUN.finditer(text):
@@ -210,7 +222,11 @@ def _show_prose(text: str, *, has_links: bool = True) -> str:
         shown.append((escape(text[begin : found.start()], is_row=is_row), True))
         shown.append((_part_address(piece) if is_address and not has_links else piece, False))
         begin = at
-    return _with_bold([*shown, (escape(text[begin:], is_row=is_row), True)])
+    return _SOFT_BREAK.sub("  \n", _with_bold([*shown, (escape(text[begin:], is_row=is_row), True)]))
+
+
+def _is_row(text: str) -> bool:
+    return text.lstrip().startswith("|")
 
 
 def _with_bold(pieces: list[tuple[str, bool]]) -> str:
@@ -268,7 +284,7 @@ def _read(text: str, found: re.Match[str], ends: dict[str, deque[int]]) -> tuple
         return at, mark
     close = _end_of_run(mark, at, ends)
     if mark[0] == "`":
-        return (close, text[found.start() : close]) if close else (at, None)
+        return (close, _SPAN_BREAK.sub(" ", text[found.start() : close])) if close else (at, None)
     body = text[at : close - len(mark)] if close else ""
     is_formula = bool(body) and (
         len(mark) > 1 or _is_formula(body, text[: found.start()][-1:], text[close : close + 1])

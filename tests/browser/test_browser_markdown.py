@@ -101,7 +101,10 @@ def test_blocks_are_shown_as_they_were_said(visitor: Visitor, fake_openai: FakeO
         "\\[\nE = mc^2\n- b\n\\]\n\n"
         "- 1~2개\n- 3~4개\n\n"
         "각주[^1]입니다.\n\n[^1]: 7~8쪽\n\n"
-        "> 9~10일, 11~12일\n"
+        "> 9~10일, 11~12일\n> 13일\n\n"
+        "1. **금요일**\n   발표\n\n"
+        "이름 | 수\n--- | ---\n가 | 1\n\n"
+        "감사합니다.\n`김민수` 드림\n10. 14. 서울\n"
     )
     fake_openai.script(text(answer), to=asked)
     visitor.open()
@@ -112,6 +115,10 @@ def test_blocks_are_shown_as_they_were_said(visitor: Visitor, fake_openai: FakeO
     seen = " ".join(shown.inner_text().split())
     for said in ("3~4일, 5~6일", "$5~$6", "x = ~a & ~b # $5 :smile:", "1~2개", "3~4개", "7~8쪽", "9~10일, 11~12일"):
         assert said in seen
+    lines = [text.split("\n") for text in shown.locator("p, li").all_inner_texts()]
+    for written in (["감사합니다.", "김민수 드림", "10. 14. 서울"], ["9~10일, 11~12일", "13일"], ["금요일", "발표"]):
+        assert written in lines
+    assert shown.locator("table").last.locator("td").all_inner_texts() == ["가", "1"]
     assert shown.locator(".katex-display annotation").text_content() == "E = mc^2\n- b"
     assert shown.locator("del, .katex-error, img").count() == 0
 

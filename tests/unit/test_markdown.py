@@ -25,7 +25,7 @@ from component.markdown import answer_markdown, summary_markdown
         ("값 ~~~ 3~4와 5~6", r"값 ~~~ 3\~4와 5\~6"),
         ("1. 하나\n\n    3~4일, 5~6명", "1. 하나\n\n    3\\~4일, 5\\~6명"),
         ("```\na~b\n```\n3~4, 5~6", "```\na~b\n```\n3\\~4, 5\\~6"),
-        ("> 3~4일\n> 5~6일", "> 3\\~4일\n> 5\\~6일"),
+        ("> 3~4일\n> 5~6일", "> 3\\~4일  \n> 5\\~6일"),
         (r"\\~3 ~4", r"\\\~3 \~4"),
         (r"\~~3~ ~4", r"\~\~3\~ \~4"),
         ("가격 $3~4, $5~6", r"가격 \$3\~4, \$5\~6"),
@@ -44,7 +44,6 @@ def test_range_keeps_its_tilde(answer: str, shown: str) -> None:
         r"\~3, 4\~",
         "`a~b` `c~d`",
         "`` a~`b~ ``",
-        "`여러 줄\n코드 a~b`",
         "`끝이 \\`3",
         "```python\nx = ~a & ~b\n```",
         "~~~\nx = ~a & ~b\n~~~",
@@ -93,7 +92,7 @@ def test_price_is_no_formula_and_code_stays() -> None:
     assert answer_markdown(code) == code
     assert answer_markdown("open\n```\n$1 ![x](y)") == "open\n```\n$1 ![x](y)"
     # Three backticks within a line open nothing, so what follows is shown as Markdown.
-    assert answer_markdown("open ```\n$1 ![x](y)") == "open ```\n\\$1 [x](y)"
+    assert answer_markdown("open ```\n$1 ![x](y)") == "open ```  \n\\$1 [x](y)"
 
 
 @pytest.mark.parametrize(
@@ -189,7 +188,8 @@ def test_bold_text_in_brackets_may_stand_beside_a_korean_particle(answer: str, s
 
 @given(st.text(alphabet='*가b(")., `\n'))
 def test_bold_text_changes_no_character(answer: str) -> None:
-    assert re.sub(r":color\[([^\]]*)\]", r"\1", answer_markdown(answer)).replace("\\", "") == answer
+    shown = re.sub(r":color\[([^\]]*)\]", r"\1", answer_markdown(answer)).replace("\\", "")
+    assert "".join(shown.split()) == "".join(answer.split())
 
 
 @pytest.mark.parametrize(
@@ -212,6 +212,29 @@ def test_bold_text_changes_no_character(answer: str) -> None:
 )
 def test_a_formula_stays_in_its_list_and_ends_at_its_mark(answer: str, shown: str) -> None:
     assert answer_markdown(answer) == shown
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ("안녕하세요.\n\n감사합니다.\n김민수 드림", "안녕하세요.\n\n감사합니다.  \n김민수 드림"),
+        ("**1주차** 설계\n**2주차** `구현`\n**3주차**", "**1주차** 설계  \n**2주차** `구현`  \n**3주차**"),
+        ("서울시 중구 \n세종대로 110\t\n04524", "서울시 중구  \n세종대로 110  \n04524"),
+        ("> 가\n> 나\n>\n> 다", "> 가  \n> 나\n>  \n> 다"),
+        ("일정\n10. 14. 배포\n10. 15. 점검", "일정  \n10. 14. 배포  \n10. 15. 점검"),
+        ("1. **가**\n   나\n- 다\n- 라", "1. **가**  \n   나\n- 다\n- 라"),
+        ("가  \n나\\\n다", "가  \n나\\\n다"),
+        ("`가\n  나`, $a\nb$", "`가 나`, $a b$"),
+        ("표:\n| a |\n|---|\n| b |\n뒤", "표:\n| a |\n|---|\n| b |  \n뒤"),
+        (
+            "가:\n```\nx\ny\n```\n$$\nx\ny\n$$\n\n    코드\n    z",
+            "가:\n```\nx\ny\n```\n$$\nx\ny\n$$\n\n    코드\n    z",
+        ),
+    ],
+)
+def test_a_line_break_of_an_answer_is_one(answer: str, shown: str) -> None:
+    assert answer_markdown(answer) == shown
+    assert summary_markdown(answer) == shown
 
 
 def test_a_break_is_drawn_in_a_table_alone() -> None:
