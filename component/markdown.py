@@ -9,9 +9,14 @@ from textwrap import dedent
 from typing import Final, NamedTuple
 
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
+_BEFORE: Final = r"(?P<before>[ \t]*(?:>[ \t]?|(?:[-*+]|\d{1,9}[.)])[ \t]+)*)"
 _FENCE: Final = re.compile(
-    r"(?P<before>[ \t]*(?:>[ \t]?|(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?P<mark>`{3,}(?=[^`]*$)|~{3,}|\${2,}(?=[^$]*$))",
+    _BEFORE + r"(?P<mark>`{3,}(?=[^`]*$)|~{3,}|\${2,}(?=[^$]*$))",
     re.MULTILINE,
+)
+# Streamlit would draw what there is of an open diagram or formula, and say in red what it can't parse.
+_OPEN_DRAWN: Final = re.compile(
+    rf"\A{_BEFORE}(?:(?:`{{3,}}|~{{3,}})[ \t]*mermaid\b[^\n]*|\${{2,}}[ \t]*$)", re.MULTILINE
 )
 _QUOTE: Final = re.compile(r"[ \t>]*")
 _LIST_ITEM: Final = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
@@ -90,7 +95,7 @@ def summary_markdown(text: str) -> str:
 def _show(text: str, *, has_links: bool = True) -> str:
     shown: list[str] = []
     is_open = False
-    for block in _blocks(text):
+    for block in filter(lambda block: block.text, _blocks(text)):
         if is_open and _GOES_ON.match(block.text):
             shown[-1] = _LAST_BREAK.sub("  \n", shown[-1])
         shown.append(_show_prose(block.text, has_links=has_links) if block.is_prose else block.text)
@@ -101,14 +106,10 @@ def _show(text: str, *, has_links: bool = True) -> str:
 def _blocks(text: str) -> Iterator[_Block]:
     """Splits into code and blocks that no code span or formula crosses: paragraphs, items, rows."""
     paragraph = ""
-    fence, is_in_list, is_behind_gap = "", False, True
+    is_in_list, is_behind_gap = False, True
     at = 0
     while (found := _LINE.match(text, at)) is not None:
         line, at = found[0], found.end()
-        if fence:
-            yield _Block(line, is_prose=False)
-            fence = "" if _closes(line, fence) else fence
-            continue
         is_blank = not line.strip()
         if is_blank and is_behind_gap:
             paragraph += line
@@ -131,12 +132,23 @@ def _blocks(text: str) -> Iterator[_Block]:
         if is_blank or is_code or _BLOCK.match(line):
             yield _Block(paragraph, is_prose=True)
             paragraph = ""
-        if is_code:
+        if fence:
+            code, at = _fenced(text, found.start(), at, fence)
+            yield _Block(code, is_prose=False)
+        elif is_code:
             yield _Block(line, is_prose=False)
         else:
             paragraph += line
         is_behind_gap = is_blank or (is_code and not fence)
     yield _Block(paragraph, is_prose=True)
+
+
+def _fenced(text: str, start: int, inside: int, fence: str) -> tuple[str, int]:
+    """Returns the code or formula of a fence with its marks, and its end; of one that is open, code."""
+    for line in _LINE.finditer(text, inside):
+        if _closes(line[0], fence):
+            return text[start : line.end()], line.end()
+    return _OPEN_DRAWN.sub(r"\g<before>```", text[start:]), len(text)
 
 
 def _fence_mark(line: str) -> str:
@@ -198,7 +210,7 @@ def _display(body: str, before: str, *, is_closed: bool = True) -> str:
     first, _, others = body.partition("\n")
     lines = f"{first.strip()}\n{dedent(others)}".strip("\n").rstrip().split("\n")
     inside = "\n".join(f"{goes_on}{line.rstrip()}" for line in lines)
-    return f"{before}$$\n{inside}" + (f"\n{goes_on}$$\n" if is_closed else "")
+    return f"{before}$$\n{inside}\n{goes_on}$$\n" if is_closed else f"{before}```\n{inside}"
 
 
 def _closes(line: str, fence: str) -> bool:

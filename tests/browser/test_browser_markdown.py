@@ -140,3 +140,49 @@ def test_ranges_read_as_they_were_written(visitor: Visitor, fake_openai: FakeOpe
     formula, words = answer.locator(".katex").evaluate(sizes)
     assert formula == pytest.approx(words, rel=0.06)
     expect(answer.locator("del")).to_have_text(["지운 말"])
+
+
+GROWING = (
+    "흐름은 이렇습니다.\n\n```mermaid\nflowchart LR\n    A[접수] --> B{검토}\n"
+    "    B -->|승인| C[배포]\n    B -->|반려| A\n```\n\n"
+    "1. 일정\n\n   ```mermaid\n   gantt\n       dateFormat YYYY-MM-DD\n       section 준비\n"
+    "       설계 :a1, 2026-10-01, 5d\n       구현 :after a1, 7d\n   ```\n\n"
+    "| 항목 | 값 |\n|---|---:|\n| 환율 | $0.92$ |\n| 합계 | $1/0.92 \\approx 1.087$ |\n\n"
+    "값 $\\frac{3 \\cdot 10^8}{\\sqrt{2}}$ 그리고\n\n$$\nE = \\frac{m_0 c^2}{\\sqrt{1 - \\frac{v^2}{c^2}}}\n$$\n\n"
+    "\\[\n\\begin{aligned}\na &= b + c \\\\\nd &= \\left( e + f \\right)\n\\end{aligned}\n\\]\n\n"
+    "$$S = \\begin{pmatrix} 1 & 2 \\\\ 3 & 4 \\end{pmatrix}$$\n\n"
+    "```python\ndef f(x):\n    return x ** 2  # $5 **굵게**\n```\n\n**끝**입니다."
+)
+# Notes what is red, or says that something is wrong, in each frame of the answer.
+NOTE_RED = """() => {
+    window.red = new Set();
+    const isRed = (part) => {
+        const [r, g, b] = getComputedStyle(part).color.match(/[\\d.]+/g).map(Number);
+        return r > 140 && r > 1.8 * g && r > 1.8 * b && !part.closest(".token, [hidden]");
+    };
+    const note = () => {
+        for (const answer of document.querySelectorAll("[class*='st-key-turn_'] [data-testid='stChatMessage']")) {
+            const texts = document.createTreeWalker(answer, NodeFilter.SHOW_TEXT);
+            while (texts.nextNode()) {
+                const { data, parentElement } = texts.currentNode;
+                if (data.trim() && (isRed(parentElement) || /error/i.test(data))) window.red.add(data);
+            }
+        }
+        requestAnimationFrame(note);
+    };
+    note();
+}"""
+
+
+def test_nothing_is_red_while_an_answer_grows(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    asked = "그림과 표와 수식과 코드를 천천히 보여 주세요."
+    pieces = [GROWING[start : start + 8] for start in range(0, len(GROWING), 8)]
+    fake_openai.script(text(*pieces, pause_seconds=0.06), to=asked)
+    visitor.open()
+    visitor.page.evaluate(NOTE_RED)
+    visitor.ask(asked)
+    answer = visitor.turn(1).get_by_test_id("stChatMessage").last
+    expect(answer.locator("[data-testid='stMermaidChart'] img")).to_have_count(2)
+    expect(answer.locator(".katex-display")).to_have_count(2)
+    assert visitor.page.evaluate("[...red]") == []
+    visitor.expect_no_complaint()

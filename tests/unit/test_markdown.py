@@ -205,7 +205,6 @@ def test_bold_text_changes_no_character(answer: str) -> None:
         ("$$\nx\n$$ 여기서 x", "$$\nx\n$$\n 여기서 x"),
         ("- $$a\n  b$$\n- 뒤", "- $$\n  a\n  b\n  $$\n- 뒤"),
         ("> $$a\n> b$$\n> 뒤", "> $$\n> a\n> b\n> $$\n> 뒤"),
-        ("$$x = \\frac{1}", "$$\nx = \\frac{1}"),
         ("$$5만 원\n\n뒤", "\\$\\$5만 원\n\n뒤"),
         ("- $$\n  x\n  $$\n- 뒤", "- $$\n  x\n  $$\n- 뒤"),
     ],
@@ -235,6 +234,24 @@ def test_a_formula_stays_in_its_list_and_ends_at_its_mark(answer: str, shown: st
 def test_a_line_break_of_an_answer_is_one(answer: str, shown: str) -> None:
     assert answer_markdown(answer) == shown
     assert summary_markdown(answer) == shown
+
+
+@pytest.mark.parametrize(
+    ("growing", "shown"),
+    [
+        ("가\n```mermaid\ngraph TD\nA-->", "가\n```\ngraph TD\nA-->"),
+        ("- ~~~~ mermaid title\n  graph", "- ```\n  graph"),
+        ("$$\nx = \\frac{1}\n$", "```\nx = \\frac{1}\n$"),
+        ("> $$\n> x", "> ```\n> x"),
+        ("$$x = \\frac{1}", "```\nx = \\frac{1}"),
+        ("- $$x\n  y", "- ```\n  x\n  y"),
+        ("```mermaids\nx", "```mermaids\nx"),
+        ("```mermaid\ngraph\n```\n가", "```mermaid\ngraph\n```\n가"),
+        ("$$\nx\n$$\n가", "$$\nx\n$$\n가"),
+    ],
+)
+def test_an_open_diagram_or_formula_is_code(growing: str, shown: str) -> None:
+    assert answer_markdown(growing) == shown
 
 
 def test_a_break_is_drawn_in_a_table_alone() -> None:
