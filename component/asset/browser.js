@@ -180,7 +180,7 @@ export default function ({ data }) {
   panelRoom.observe(document.querySelector(SCROLLER));
   pageResize.disconnect();
   document.querySelectorAll(SIZED).forEach((part) => pageResize.observe(part));
-  const attributeFilter = ["class", "aria-disabled", "disabled", CONNECTION];
+  const attributeFilter = ["class", "aria-disabled", "aria-valuetext", "disabled", CONNECTION];
   pageChange.observe(document.body, { subtree: true, childList: true, attributeFilter });
   if (openSession === null) {
     beginVisit(data.visitor);

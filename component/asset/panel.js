@@ -1,6 +1,7 @@
 // Opens and closes the panel: beside the chat where the text has room, else over it.
 const PANEL = ".st-key-panel";
 const PANEL_OPENER = "button.open-panel";
+const RATE = ".st-key-rate input";
 const ROOM_REMS = 58.5; // the panel, 32 of text, and the text's padding
 
 const panel = { isOver: null, isOpen: false, opener: null };
@@ -33,6 +34,23 @@ function showPanel() {
       if (other !== part && !other.matches("[data-testid='stToastContainer']")) other.inert = isOver;
     });
   }
+}
+
+// Streamlit tells the server of a slider once it is released; its words follow it from here while it moves.
+function showRate() {
+  const slider = document.querySelector(RATE);
+  if (!slider) return;
+  const rate = Number(Number(slider.value).toFixed(2));
+  document.querySelectorAll("[data-rate]").forEach((part) => {
+    const chars = Math.min(Math.floor(part.dataset.chars * rate), part.dataset.most);
+    const summary = Number(chars.toPrecision(2)).toLocaleString("en-US");
+    const values = { rate, percent: Math.round(100 * rate), summary };
+    const text = part.dataset.rate.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+    if (part.textContent !== text) part.textContent = text;
+  });
+  document.querySelectorAll(".sample[data-begin]").forEach((sample) => {
+    sample.hidden = rate < sample.dataset.begin || rate >= sample.dataset.end;
+  });
 }
 
 function turnPanel(isOpen) {

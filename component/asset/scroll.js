@@ -139,6 +139,7 @@ function onChange(changes) {
   returnFocus();
   noteFind();
   showPanel();
+  showRate();
   setTimeout(onUploads); // with its chip a picture's address goes, so its loading begins first
   onConnection();
   if (pending) followTurn();

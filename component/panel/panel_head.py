@@ -9,10 +9,11 @@ import streamlit as st
 
 from component import page_state, redraw, widget
 from component.bridge import delivery
-from component.format import format_about, format_count, format_rate
+from component.format import format_about, format_count, format_percent, format_rate
 from component.page_state import PageState
 from component.words.words import Words
 from graph.value.view import NextFold
+from prompt.summary.summary_generator import MAX_TARGET_CHARS
 
 _ALIGNMENTS: Final[tuple[Literal["left", "center", "right"], ...]] = ("left", "center", "right")
 
@@ -44,6 +45,8 @@ def draw_slider(words: Words, place: str, rate: float, key: str, **options: Any)
 
 FAILURES_TO_TELL = 3
 _EXAMPLE_CHARS = 1_200
+# Of each prepared summary, and from where to where on the slider it is the nearest.
+_SAMPLE_RATES: Final = ((0.1, 0.0, 0.2), (0.3, 0.2, 0.4), (0.5, 0.4, 1.0))
 
 
 def draw(page: PageState, *, has_records: bool) -> None:
@@ -51,11 +54,7 @@ def draw(page: PageState, *, has_records: bool) -> None:
     words, rate = page.words, st.session_state[page_state.RATE]
     with st.container(border=True, gap="xsmall", key="panel_head"):
         if is_used(page):
-            with st.container(horizontal=True, horizontal_alignment="distribute", gap="xsmall"):
-                current = words.current_rate.format(rate=format_rate(rate))
-                st.markdown(f":small[:gray[{current}]]", width="content")
-                share = words.rate_share.format(percent=round(rate * 100))
-                st.markdown(f":small[:primary[**{share}**]]", width="content")
+            st.html(f'<p class="rate-now">{_at(words.current_rate, rate)}<b>{_at(words.rate_share, rate)}</b></p>')
         _draw_slider(page)
         _draw_lines(page)
     _draw_lack(page, has_records=has_records)
@@ -81,7 +80,7 @@ def _draw_lines(page: PageState) -> None:
         now = page_state.look_again(page)
         redraw.note_head(now.following, now.session)
         for line in _lines(now, now.following, st.session_state[page_state.RATE]):
-            widget.draw_note(line)
+            st.html(f'<p class="faint">{line}</p>')
 
 
 @delivery.fragment(key=redraw.LACK)
@@ -95,7 +94,9 @@ def _draw_lack(page: PageState, *, has_records: bool) -> None:
         if note := _note(now, following, has_records=has_records):
             widget.draw_note(note)
         if is_first:
-            st.html(_sample(words, following, st.session_state[page_state.RATE]))
+            st.html(_samples(words, st.session_state[page_state.RATE]))
+            messages = "".join(f"<p>{html.escape(message)}</p>" for message in words.sample_messages)
+            st.html(f'<details class="sample"><summary>{words.sample_original}</summary>{messages}</details>')
 
 
 def _lines(now: PageState, following: NextFold, rate: float) -> list[str]:
@@ -105,18 +106,19 @@ def _lines(now: PageState, following: NextFold, rate: float) -> list[str]:
         verbatim = words.next_verbatim if following.turns_left else words.next_short
         lines.append(verbatim.format(original=format_count(following.original_chars)))
     elif following.original_chars:
-        summary = format_about(following.summary_chars)
-        lines.append(words.next_by_chars.format(original=format_count(following.original_chars), summary=summary))
+        lines.append(_forecast(words.next_by_chars, rate, following.original_chars))
     elif following.turns:
-        summary = format_about(round(_EXAMPLE_CHARS * rate))
-        original = format_count(_EXAMPLE_CHARS)
-        lines.append(words.next_by_turn.format(turn=following.turns[-1], original=original, summary=summary))
+        lines.append(_forecast(words.next_by_turn, rate, _EXAMPLE_CHARS, turn=following.turns[-1]))
     elif following.threshold_tokens:
         tokens, threshold = format_count(following.tokens), format_count(following.threshold_tokens)
         lines.append(words.next_by_tokens.format(tokens=tokens, threshold=threshold))
     if following.original_chars and following.turns_left and page_state.chosen(page_state.FOLD_WHEN) == "pays":
         lines.append(words.next_together.format(first=following.turns[0], last=following.turns[-1]))
     return lines
+
+
+def _forecast(template: str, rate: float, chars: int, **values: int) -> str:
+    return _at(template.format(original=format_count(chars), summary="{summary}", **values), rate, chars)
 
 
 def _note(now: PageState, following: NextFold, *, has_records: bool) -> str:
@@ -161,13 +163,25 @@ def _steps(words: Words, following: NextFold) -> str:
     return f'<ol class="steps">{items}</ol>'
 
 
-def _sample(words: Words, following: NextFold, rate: float) -> str:
-    title = words.card_title.format(turns=f"{following.turns[0]}-{following.turns[-1]}")
-    summary_chars = len(words.sample_text)
-    original, summary = format_count(round(summary_chars / rate)), format_count(summary_chars)
-    chars = words.card_chars.format(original=original, summary=summary, percent=round(100 * rate))
-    rate_text = words.card_rate.format(rate=format_rate(rate))
-    return (
-        f'<div class="sample"><p><b>{title}</b> {rate_text} · {words.sample}</p><p>{chars}</p>'
-        f"<p>{html.escape(words.sample_text)}</p></div>"
-    )
+def _at(template: str, rate: float, chars: int = 0) -> str:
+    """Returns a text with the rate in it, which follows the slider while it is dragged (`asset/panel.js`)."""
+    summary = format_about(min(int(chars * rate), MAX_TARGET_CHARS))
+    text = template.format(rate=format_rate(rate), percent=round(rate * 100), summary=summary)
+    most = f'data-chars="{chars}" data-most="{MAX_TARGET_CHARS}"'
+    return f'<span data-rate="{html.escape(template)}" {most}>{html.escape(text)}</span>'
+
+
+def _samples(words: Words, rate: float) -> str:
+    """Returns a card for each of the prepared summaries, all but the nearest hidden."""
+    title, original_chars = words.card_title.format(turns="1-3"), sum(map(len, words.sample_messages))
+    cards = []
+    for (each, begin, end), notes in zip(_SAMPLE_RATES, words.sample_notes, strict=True):
+        percent = format_percent(len(notes), original_chars)
+        original, summary = format_count(original_chars), format_count(len(notes))
+        chars = words.card_chars.format(original=original, summary=summary, percent=percent)
+        about = f"<b>{title}</b> {words.card_rate.format(rate=format_rate(each))} · {words.sample}"
+        text = "".join(f"<p>{html.escape(line)}</p>" for line in notes.splitlines())
+        hidden = "" if begin <= rate < end else " hidden"
+        place = f'data-begin="{begin}" data-end="{end}"{hidden}'
+        cards.append(f'<div class="sample" {place}><p>{about}</p><p>{chars}</p>{text}</div>')
+    return "".join(cards)

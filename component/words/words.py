@@ -354,15 +354,68 @@ class Words(Group):
     )
     turns_left = Both("Turns until the first summary: {count}", "첫 요약까지 {count}턴 남았습니다.")
     sample = Both("Example", "예시")
-    sample_text = Both(
+    sample_original = Both("What it was made of", "요약한 원문")
+    # Questions and answers in turn, and the notes of them at the rates of `rate_scale`.
+    sample_messages = Both(
         (
-            "The launch is set for October 14, and Min-su is in charge. The data is copied first, and traffic follows "
-            "once it has been checked. The user's rule: no downtime between 9 and 18."
+            "We're moving the booking server to the cloud. No downtime between 9 and 18. In what order?",
+            "Copy the data, verify it, then switch the traffic. Copying can run by day; switch after 18:00.",
+            "Good. We switch on October 14, Min-su is in charge, and we have $450 a month.",
+            "Noted. $450 covers two 4-core servers and backups. Finish verifying by October 12.",
+            "We will. If something breaks, we must be able to go back at once.",
+            (
+                "Keep the old server for 7 days: going back is then a change of address. Compare the error logs daily, "
+                "and cancel it on October 21. Who will cancel it?"
+            ),
         ),
         (
-            "출시는 10월 14일로 정했고 담당은 김민수 대리다. 데이터를 먼저 복제하고, 검증이 끝나면 트래픽을 옮긴다. "
-            "예산은 월 45만 원이다. 사용자 지시: 업무 시간(9~18시)에는 서비스를 멈추지 않는다. 문제가 생기면 바로 "
-            "되돌릴 수 있게 기존 서버를 7일 동안 그대로 둔다."
+            (
+                "사내 예약 서버를 클라우드로 옮기려고 해. 업무 시간인 9시부터 18시까지는 서비스를 멈추면 안 돼. "
+                "순서를 어떻게 잡으면 좋을까?"
+            ),
+            (
+                "데이터를 먼저 복제하고, 검증이 끝난 뒤에 트래픽을 옮기는 순서를 권합니다. 복제는 업무 시간에도 할 수 "
+                "있고, 트래픽은 18시 이후에 옮기면 서비스가 멈추지 않습니다."
+            ),
+            "좋아, 그 순서로 하자. 전환일은 10월 14일이고 담당은 김민수 대리야. 예산은 월 45만 원까지 쓸 수 있어.",
+            (
+                "10월 14일 18시 이후 전환, 담당 김민수 대리로 정리했습니다. 월 45만 원이면 4코어 서버 2대와 백업까지 "
+                "쓸 수 있습니다. 검증은 10월 12일까지 끝내는 것이 안전합니다."
+            ),
+            "그날까지 끝낼게. 그리고 문제가 생기면 바로 되돌릴 수 있어야 해.",
+            (
+                "기존 서버를 7일 동안 그대로 두면 주소만 바꿔 바로 되돌릴 수 있습니다. 매일 오류 기록을 비교하고 "
+                "이상이 없으면 백업을 한 번 더 받고 10월 21일에 해지하면 됩니다. 해지 신청은 누가 할까요?"
+            ),
+        ),
+    )
+    sample_notes = Both(
+        (
+            "Rule: no downtime 9-18\n(turn 2) October 14, Min-su",
+            (
+                "Rule: no downtime 9-18\n(turn 1) copy → verify → switch after 18:00\n"
+                "(turn 2) October 14, Min-su, $450 a month\n(turn 3) old server kept 7 days"
+            ),
+            (
+                "Rule: no downtime 9-18\n"
+                "(turn 1) booking server to cloud: copy by day → verify → switch after 18:00\n"
+                "(turn 2) October 14, Min-su, $450 a month; verified by October 12\n"
+                "(turn 3) must go back at once: old server 7 days, cancelled October 21\n"
+                "Question: who cancels?"
+            ),
+        ),
+        (
+            "규칙: 9~18시 중단 금지\n(2턴) 전환 10월 14일, 김민수 대리",
+            (
+                "규칙: 9~18시 중단 금지\n(1턴) 복제 → 검증 → 트래픽 전환(18시 이후)\n"
+                "(2턴) 순서 채택. 전환 10월 14일, 김민수 대리, 월 45만 원\n(3턴) 기존 서버 7일 유지"
+            ),
+            (
+                "규칙: 9~18시 중단 금지\n"
+                "(1턴) 예약 서버 클라우드 이전: 복제(업무 시간 가능) → 검증 → 트래픽 전환(18시 이후)\n"
+                "(2턴) 순서 채택. 전환 10월 14일, 김민수 대리, 월 45만 원(4코어 2대, 백업). 검증 10월 12일까지\n"
+                "(3턴) 바로 되돌릴 것. 기존 서버 7일 유지, 10월 21일 해지\n질문: 해지 신청은 누가?"
+            ),
         ),
     )
     fold_making = Both("Summarising…", "요약을 만들고 있습니다.")

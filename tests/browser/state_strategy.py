@@ -57,7 +57,7 @@ def first_summary_explained(stage: Stage) -> None:
         [words.step_talk.format(count=3), words.step_fold, words.step_sent]
     )
     expect(panel.get_by_text(words.turns_left.format(count=3))).to_be_visible()
-    expect(panel.locator(".sample")).to_contain_text(words.sample_text)
+    expect(panel.locator(".sample[data-begin]:visible")).to_contain_text(words.sample_notes[1].splitlines()[-1])
     stage.open_tab(words.input.tab)
     expect(panel.get_by_text(words.input.nothing)).to_be_visible()
     stage.open_tab(words.tab_summaries)

@@ -15,6 +15,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from component.chat.live import WATCH_SECONDS
 from component.redraw import TURNS_AFTER, TURNS_BEFORE
+from component.words.wording import words_of
 from graph.service import ChatService
 from tests.browser.conftest import ROOT, scripted_settings, started, visiting
 from tests.browser.visitor import Visitor
@@ -288,6 +289,32 @@ def test_a_message_and_its_answer_draw_nothing_else(visitor: Visitor, chat: Chat
     assert not any(path[:3] == min(elements) and path[4:] == (0,) for path in runs.paths)  # not the question before
     assert runs.hash_lengths == {8}
     expect(slider).to_have_attribute("data-mark", "the same")
+
+
+def test_the_words_of_the_slider_follow_it_before_it_is_released(english: Visitor) -> None:
+    english.open()
+    runs, panel, words = Runs(english.page), english.find("panel"), words_of("en")
+    thumb = english.find("rate").get_by_role("slider").locator("xpath=../..").bounding_box()
+    track = english.find("rate").get_by_role("group").bounding_box()
+    assert thumb is not None
+    assert track is not None
+    sample = panel.locator(".sample[data-begin]:visible")
+    expect(sample).to_contain_text(words.sample_notes[1].splitlines()[-1])
+    runs.clear()
+    english.page.mouse.move(thumb["x"] + thumb["width"] / 2, thumb["y"] + thumb["height"] / 2)
+    english.page.mouse.down()
+    for rate, share, about, notes in ((0.45, "45%", "540", 2), (0.1, "10%", "120", 0), (0.35, "35%", "420", 1)):
+        place = track["x"] + track["width"] * (rate - 0.1) / 0.4
+        english.page.mouse.move(place, thumb["y"], steps=5)
+        expect(panel.locator(".rate-now")).to_have_text(f"Summary length: {rate}{share} of the original")
+        expect(panel.get_by_text(f"1,200 → about {about} chars")).to_be_visible()
+        expect(sample).to_have_count(1)
+        expect(sample).to_contain_text(words.sample_notes[notes].splitlines()[-1])
+    assert runs.paths == []
+    english.page.mouse.up()
+    english.page.wait_for_function("() => !document.querySelector('[data-dragging]')")
+    english.settle()
+    expect(panel.locator(".rate-now")).to_have_text("Summary length: 0.3535% of the original")
 
 
 def test_a_page_at_rest_is_left_as_it_is(visitor: Visitor, chat: Chat) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from component import page_state
 from graph.value.view import TurnOptions
 from tests.fake.scripted_service import ScriptedService
 
+_HEAD_LINES: Final = ('<p class="rate-now">', '<p class="faint">')  # of the panel
 _PAGE: Final = Path(__file__).parents[2] / "component" / "page.py"
 NEW: Final = {"waits": "", "is_queued": False, "tries": 0}  # of a message that is sent at once
 OPTIONS = TurnOptions(compression_rate=0.3, strategy="interval", model="offline-mini")
@@ -67,7 +69,8 @@ def _components() -> BidiComponentManager:
 
 def page_text(page: AppTest) -> str:
     elements = [*page.markdown, *page.text, *page.error, *page.warning, *page.subheader, *page.title]
-    return "\n".join(str(element.value) for element in elements)
+    head = [re.sub(r"<[^>]+>", "", line) for line in raw_html(page).splitlines() if line.startswith(_HEAD_LINES)]
+    return "\n".join([*(str(element.value) for element in elements), *head])
 
 
 def slider_of(page: AppTest) -> Slider[Any]:

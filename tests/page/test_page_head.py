@@ -1,13 +1,13 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from component.format import format_count
+from component.words.text import LANGUAGES, Language
 from component.words.wording import words_of
-from graph.fold.spec import VERBATIM_CHARS
 from graph.value.view import NextFold
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import open_page, page_text, raw_html, say, slider_of, store_session
@@ -18,14 +18,36 @@ AFTER_RESET = NextFold(turns=(11, 12), turns_left=2, is_reset=True)
 
 
 def test_before_the_first_word_an_example_follows_the_slider(page: AppTest) -> None:
-    chars = len(words_of("ko").sample_text)
     for rate, about in ((0.3, 360), (0.1, 120), (0.5, 600)):
         slider_of(page.run()).set_value(rate).run()
         assert f"다음 요약: 3턴이 끝난 뒤 · 예: 1,200자 → 약 {about}자" in page_text(page)
-        # The figures are those of the text that the card shows, which isn't too short for a summary at any rate.
-        original = round(chars / rate)
-        assert original >= VERBATIM_CHARS
-        assert f"{format_count(original)}자 → {chars}자 (원문의 {round(rate * 100)}% 길이)" in raw_html(page)
+
+
+def test_the_nearest_of_three_prepared_summaries_of_one_original_is_shown(page: AppTest) -> None:
+    words = words_of("ko")
+    original = sum(map(len, words.sample_messages))
+    for rate, nearest in ((0.1, 0), (0.15, 0), (0.2, 1), (0.35, 1), (0.4, 2), (0.5, 2)):
+        slider_of(page.run()).set_value(rate).run()
+        (shown,) = re.findall(r'<div class="sample"[^>]*\d">(.*?)</div>', raw_html(page))
+        notes = words.sample_notes[nearest]
+        assert f"압축률 {(0.1, 0.3, 0.5)[nearest]} · 예시" in shown
+        assert f"{original}자 → {len(notes)}자 (원문의 {round(100 * len(notes) / original)}% 길이)" in shown
+        assert all(f"<p>{line}</p>" in shown for line in notes.splitlines())
+    assert all(message in raw_html(page) for message in words.sample_messages)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_sample_is_of_one_length_and_its_notes_grow_with_the_rate_and_invent_nothing(language: Language) -> None:
+    words = words_of(language)
+    said = " ".join(words.sample_messages)
+    assert 450 <= sum(map(len, words.sample_messages)) <= 600
+    lengths = [len(notes) for notes in words.sample_notes]
+    assert lengths == sorted(set(lengths))
+    for notes, rate in zip(words.sample_notes, (0.1, 0.3, 0.5), strict=True):
+        assert 0.5 <= len(notes) / (rate * sum(map(len, words.sample_messages))) <= 1
+        for line in notes.splitlines():
+            numbers = re.findall(r"\d+", re.sub(r"^\((turn \d|\d턴)\)", "", line))
+            assert all(re.search(rf"(?<!\d){number}(?!\d)", said) for number in numbers), line
 
 
 def test_until_the_first_fold_three_steps_say_what_will_happen(page: AppTest, service: ScriptedService) -> None:
@@ -49,7 +71,7 @@ def test_when_it_pays_is_chosen_beside_the_strategy_and_the_panel_says_when_the_
     assert "세 턴마다" not in page_text(page)
     assert "다음 요약: 6턴이 끝난 뒤 · 예:" in page_text(page)
     assert "6번 이야기를 주고받으면" in raw_html(page)
-    assert "[1-6턴 요약]" in raw_html(page)
+    assert "[1-3턴 요약]" in raw_html(page)  # the sample stays what it was made of
     say(page, "첫째", "둘째", "셋째", "넷째")
     (session,) = service.stored.values()
     assert raw_html(page).count('<i class="on">') == 4
