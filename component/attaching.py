@@ -10,12 +10,14 @@ import streamlit as st
 
 from component import page_state, redraw, widget
 from component.bridge import delivery, service_provider
-from component.format import escape_label
+from component.format import escape_label, format_count
 from component.words.words import Words
 from graph.attachment import (
+    IMAGE_TOKENS,
     MAX_FILES,
     MAX_IMAGES,
     Attachment,
+    estimate_tokens,
     is_image,
     read_attachment,
     read_image,
@@ -119,14 +121,37 @@ def draw(words: Words) -> None:
         widget.draw_note(words.attachment.kept)
         with st.container(horizontal=True, gap="xsmall"):
             for number, attachment in enumerate(attached().values()):
-                with st.container(width="content", gap=None, key=f"kept_{number}"):
-                    if isinstance(attachment, NamedImage):
-                        small = st.session_state.setdefault(_SMALL, {})
-                        if attachment.url not in small:  # made once, since the field is drawn often
-                            small[attachment.url] = thumbnail(attachment.url)
-                        st.html(widget.picture(small[attachment.url], attachment.name), width="content")
-                    label, key = words.attachment.remove.format(name=escape_label(attachment.name)), f"detach_{number}"
-                    widget.draw_action(label, key, "close", _remove, attachment, type="secondary")
+                with st.container(
+                    horizontal=True,
+                    width="content",
+                    vertical_alignment="center",
+                    gap="xsmall",
+                    wrap=False,
+                    key=f"kept_{number}",
+                ):
+                    st.html(_chip(words, attachment), width="content")
+                    label = words.attachment.remove.format(name=escape_label(attachment.name))
+                    widget.draw_action(label, f"icon_detach_{number}", "close", _remove, attachment)
+
+
+def _chip(words: Words, attachment: Kept) -> str:
+    """Returns what a file is called and how large it is; of a picture, its thumbnail."""
+    if isinstance(attachment, NamedImage):
+        small = st.session_state.setdefault(_SMALL, {})
+        if attachment.url not in small:  # made once, since the field is drawn often
+            small[attachment.url] = thumbnail(attachment.url)
+        icon, size = widget.picture(small[attachment.url], attachment.name), ""
+    else:
+        icon = '<i data-icon="description"></i>'
+        size = words.attachment.size.format(chars=format_count(len(attachment.text)))
+    tokens = words.steering.pin_tokens.format(tokens=format_count(tokens_of(attachment)))
+    about = " · ".join(filter(None, (size, tokens)))
+    return f'<p class="chip">{icon}<span><b>{html.escape(attachment.name)}</b><small>{about}</small></span></p>'
+
+
+def tokens_of(attachment: Kept) -> int:
+    """Returns about how many tokens of the model's input a file takes."""
+    return IMAGE_TOKENS if isinstance(attachment, NamedImage) else estimate_tokens(attachment.text)
 
 
 def attached() -> Mapping[int, Kept]:

@@ -140,6 +140,7 @@ def _draw_above(page: PageState) -> None:
         if background.is_pending():
             background.draw()
         attaching.draw(page.words)
+        over = st.container(key="over")
     bar = st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="bar")
     with bar, widget.error_box(page.words):
         now = page_state.look_again(page)
@@ -153,6 +154,9 @@ def _draw_above(page: PageState) -> None:
             model_menu.draw(now, gauge)
             tool_menu.draw(now)
             _draw_gauge(now, gauge)
+            if files and gauge.sent_tokens > gauge.window_tokens:
+                with over:
+                    _draw_too_large(now.words, gauge, max(files, key=attaching.tokens_of).name)
         if now.session is not None and (now.session.can_stop or background.can_stop()):
             looks = {"type": "secondary", "shortcut": "Escape"}
             widget.draw_action(now.words.stop, "stop", "stop_circle", action.stop, now.session.session_id, **looks)
@@ -173,6 +177,15 @@ def _commands(words: Words) -> str:
     return f'<ul class="slash" role="listbox" aria-label="{words.shortcuts_label}" hidden>{"".join(rows)}</ul>'
 
 
+_WHOLE: Final = 100  # per cent
+
+
+def _draw_too_large(words: Words, gauge: Gauge, name: str) -> None:
+    sent, window = format_tokens(gauge.sent_tokens, is_usage=False), format_count(gauge.window_tokens)
+    told = words.attachment.over.format(name=f"<b>{html.escape(name)}</b>", sent=sent, window=window)
+    st.html(f'<p class="refused" role="alert">{told}</p>')
+
+
 def _draw_gauge(now: PageState, gauge: Gauge) -> None:
     words = now.words
     percent = format_percent(gauge.sent_tokens, gauge.window_tokens)
@@ -184,7 +197,7 @@ def _draw_gauge(now: PageState, gauge: Gauge) -> None:
         hints.append(words.window_guess_help)
     name = html.escape(page_state.chosen(page_state.MODEL))
     st.html(
-        f'<div class="gauge" data-model="{name}" title="{"&#10;".join(hints)}">'
+        f'<div class="gauge{" over" if percent > _WHOLE else ""}" data-model="{name}" title="{"&#10;".join(hints)}">'
         f'<span class="track" role="meter" aria-label="{words.gauge}" aria-valuemin="0" aria-valuemax="100" '
         f'aria-valuenow="{min(percent, 100)}"><span style="width:{min(percent, 100)}%"></span></span>'
         f'<span><span class="word">{words.gauge} </span><b>≈{percent}%</b>'

@@ -12,6 +12,11 @@ class AttachmentWords(Group):
     reading = Both("Reading the files…", "파일을 읽는 중…")
     remove = Both("Remove {name}", "{name} 제거")
     chip = Both("{name} · {chars} chars", "{name} · {chars}자")
+    size = Both("{chars} chars", "{chars}자")
+    over = Both(
+        "{name} is too large: the message takes {sent} of this model's {window} tokens.",
+        "파일이 너무 큽니다: {name}. 이 모델의 창은 {window}토큰인데 {sent}토큰을 보내게 됩니다.",
+    )
     partial = Both("⚠️ not all of it could be read", "⚠️ 일부는 읽지 못했습니다")
     kept = Both("These files go with the next message:", "다음 메시지와 함께 보낼 파일입니다.")
     enlarge = Both("Enlarge {name}", "{name} 크게 보기")

@@ -9,14 +9,17 @@ Example:
 from graph.attachment.image import MAX_IMAGES, enlarged, is_image, read_image, thumbnail
 from graph.attachment.reading import MAX_BYTES, MAX_FILES, REFUSED_KINDS, read_attachment
 from graph.core.attached import Attachment, split_attached, with_attachments
+from graph.core.text import IMAGE_TOKENS, estimate_tokens
 
 __all__ = [
+    "IMAGE_TOKENS",
     "MAX_BYTES",
     "MAX_FILES",
     "MAX_IMAGES",
     "REFUSED_KINDS",
     "Attachment",
     "enlarged",
+    "estimate_tokens",
     "is_image",
     "read_attachment",
     "read_image",

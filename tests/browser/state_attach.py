@@ -29,7 +29,7 @@ def choose(visitor: Visitor, *files: tuple[str, bytes]) -> None:
 
 
 def wait_for_files(visitor: Visitor, count: int) -> None:
-    expect(visitor.page.locator('[class*="st-key-detach_"], p.refused')).to_have_count(count)
+    expect(visitor.page.locator('[class*="st-key-icon_detach_"], p.refused')).to_have_count(count)
 
 
 def sent_with(endpoint: FakeOpenAI, asked: str) -> tuple[str, list[Attachment]]:

@@ -335,7 +335,7 @@ def test_files_are_kept_while_the_chat_is_busy_and_can_be_taken_off(visitor: Vis
     ask(visitor)
     visitor.find("stop").locator("button").wait_for()  # it is drawn after the chat
     attach(visitor, ("a.txt", b"first"), ("b.txt", b"second"), ("c.txt", b"third"))
-    visitor.find("detach_2").locator("button").click()
+    visitor.find("icon_detach_2").locator("button").click()
     wait_for_files(visitor, 2)
     visitor.write("파일과 함께 기다릴 말")
     expect(visitor.find("attached")).to_have_count(0)
@@ -343,7 +343,7 @@ def test_files_are_kept_while_the_chat_is_busy_and_can_be_taken_off(visitor: Vis
     expect(visitor.page.locator(".waiting p")).to_have_text("📎 파일과 함께 기다릴 말")
     back.click()
     expect(visitor.field).to_have_value("파일과 함께 기다릴 말")
-    visitor.find("detach_0").locator("button").click()
+    visitor.find("icon_detach_0").locator("button").click()
     expect(visitor.find("attached")).not_to_contain_text("a.txt")
     is_heard.clear()
     visitor.field.press("Enter")

@@ -13,7 +13,7 @@ from component.words.text import LANGUAGES, Language
 from component.words.wording import words_of
 from graph.attachment import MAX_FILES, MAX_IMAGES
 from graph.value.error import BusyError, InputError
-from graph.value.view import NamedImage, TurnOptions, TurnStatus
+from graph.value.view import Gauge, NamedImage, TurnOptions, TurnStatus
 from tests.fake.picture import bomb, opened, picture
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import NEW, as_tab, keys, open_page, raw_html, store_session
@@ -56,6 +56,22 @@ def send(page: AppTest, text: str, number: int, **about: object) -> AppTest:
     return page.button(key="hear").click().run()
 
 
+def test_a_file_says_how_large_it_is_and_which_one_is_too_large_is_named(
+    page: AppTest, service: ScriptedService
+) -> None:
+    read(page, ("note.txt", b"words"), ("<server>.log", b"one line\n" * 50))
+    assert "<b>note.txt</b><small>5자 · ≈" in raw_html(page)
+    assert "<b>&lt;server&gt;.log</b><small>449자 · ≈" in raw_html(page)
+    assert 'class="gauge"' in raw_html(page)
+    assert "너무 큽니다" not in raw_html(page)
+    service.gauge_now = Gauge(sent_tokens=7_000, window_tokens=8_192)
+    send(page, "안녕하세요", 1)
+    read(page, ("note.txt", b"words"), ("<server>.log", b"one line\n" * 50))
+    assert 'class="gauge over"' in raw_html(page)
+    told = "파일이 너무 큽니다: <b>&lt;server&gt;.log</b>. 이 모델의 창은 8,192토큰인데 ≈9,000토큰을 보내게 됩니다."
+    assert told in raw_html(page)
+
+
 def test_pictures_are_shown_before_they_are_sent_removed_sent_and_open_larger(
     page: AppTest, service: ScriptedService
 ) -> None:
@@ -64,14 +80,14 @@ def test_pictures_are_shown_before_they_are_sent_removed_sent_and_open_larger(
     assert raw_html(page).count('<img class="picture"') == 2
     assert 'alt="floor.png"' in raw_html(page)
     assert "≈4,416 / 8,192" in raw_html(page)
-    page.button(key="detach_0").click().run()
+    page.button(key="icon_detach_0").click().run()
     assert "floor.png" not in raw_html(page)
     assert "≈3,416 / 8,192" in raw_html(page)
     send(page, "이것은 무엇인가요?", 1)
     turn = service.stored["session-1"].turns[-1]
     assert "words" in turn.user_text
     assert turn.user_text.endswith("\n[image: cat.jpg]")
-    assert "detach_0" not in keys(page)
+    assert "icon_detach_0" not in keys(page)
     assert "≈1,416 / 8,192" in raw_html(page)
     (url,) = service.images.values()
     assert opened(url).size == (2_048, 68)
@@ -95,7 +111,7 @@ def test_what_is_no_picture_says_why_and_the_others_wait(
     assert refusals(page) == [("text.png", reasons["bad_image"]), ("bomb.png", reasons["too_many_pixels"])]
     page.button(key="icon_refused_0").click().run()
     assert refusals(page) == [("bomb.png", reasons["too_many_pixels"])]
-    assert keys(page) & {"detach_0", "detach_1"} == {"detach_0"}
+    assert keys(page) & {"icon_detach_0", "icon_detach_1"} == {"icon_detach_0"}
     assert len(service.stored["session-1"].turns) == 1
 
 
@@ -105,7 +121,7 @@ def test_a_message_takes_eight_pictures_and_two_files_besides(page: AppTest) -> 
     read(page, *many)
     read(page, *((f"{number}.txt", b"words") for number in range(3)))
     assert refusals(page) == [(f"{MAX_IMAGES}.png", reasons["too_many_images"]), ("2.txt", reasons["too_many"])]
-    assert f"detach_{MAX_FILES - 1}" in keys(page)
+    assert f"icon_detach_{MAX_FILES - 1}" in keys(page)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -120,7 +136,7 @@ def test_a_refused_picture_waits_and_its_words_go_back(
     assert [error.value for error in page.error] == [
         f"{words_of(language).input_reasons['no_images']} (scripted-model)"
     ]
-    assert "detach_0" in keys(page)
+    assert "icon_detach_0" in keys(page)
     send(page, "", 2)
     assert service.stored["session-1"].turns[-1].user_text == "[image: cat.jpg]"
 
@@ -135,7 +151,7 @@ def test_files_of_a_message_that_waits_are_kept_for_it(page: AppTest, service: S
     read(page, ("second.txt", b"two"))
     send(page, "다음에 보낼 말", 2, waits="turn")
     assert f'data-waiting="{1:024x}.0 {2:024x}.0"' in raw_html(page)
-    assert not keys(page) & {"detach_0"}
+    assert not keys(page) & {"icon_detach_0"}
     read(page, ("third.txt", b"three"))
     service.refusal = None
     for number, name in ((1, "first.txt"), (2, "second.txt")):
@@ -143,17 +159,17 @@ def test_files_of_a_message_that_waits_are_kept_for_it(page: AppTest, service: S
         assert name in service.stored["session-1"].turns[-1].user_text
         assert "third.txt" not in service.stored["session-1"].turns[-1].user_text
     assert 'data-waiting=""' in raw_html(page)
-    assert "detach_0" in keys(page)
+    assert "icon_detach_0" in keys(page)
 
 
 def test_a_file_that_was_read_before_the_message_ahead_of_it_was_heard_is_for_the_next(
     page: AppTest, service: ScriptedService
 ) -> None:
     read(page, ("first.txt", b"one"), ("second.txt", b"two"), ("third.txt", b"three"))
-    page.button(key="detach_0").click().run()
+    page.button(key="icon_detach_0").click().run()
     send(page, "먼저 보낸 말", 1, files=2)
     assert set(re.findall(r"\w+\.txt", service.stored["session-1"].turns[-1].user_text)) == {"second.txt"}
-    assert keys(page) & {"detach_0", "detach_1"} == {"detach_0"}
+    assert keys(page) & {"icon_detach_0", "icon_detach_1"} == {"icon_detach_0"}
     send(page, "다음에 보낸 말", 2, files=3)
     assert set(re.findall(r"\w+\.txt", service.stored["session-1"].turns[-1].user_text)) == {"third.txt"}
 
@@ -163,7 +179,7 @@ def test_a_file_that_was_taken_off_before_its_message_was_heard_is_not_missed(
     page: AppTest, service: ScriptedService, tries: int
 ) -> None:
     read(page, ("first.txt", b"one"))
-    page.button(key="detach_0").click().run()
+    page.button(key="icon_detach_0").click().run()
     service.refusal = BusyError() if tries else None
     send(page, "파일 없이 보낼 말", 1, files=1)
     service.refusal = None
@@ -179,7 +195,7 @@ def test_a_message_whose_files_are_not_all_there_is_refused_and_takes_none(
     send(page, "파일 둘과 함께 보낼 말", 1, files=2)
     assert len(service.stored["session-1"].turns) == 1
     assert words_of("ko").attachment.reasons["lost"] in page.error[0].value
-    assert "detach_0" in keys(page)
+    assert "icon_detach_0" in keys(page)
 
 
 @pytest.mark.parametrize("status", ["failed", "asking"])
