@@ -216,6 +216,13 @@ def answer_call(place: TurnPlace, call_id: str, word: Word) -> None:
         redraw.changed()
 
 
+@delivery.once
+def go_on(word: str) -> None:
+    """Sends the word that has an unfinished answer continued, without the files chosen for the next message."""
+    _send_here(word)
+    redraw.changed()
+
+
 def retry(identifier: str) -> None:
     _try(lambda: service_provider.current().turns.retry(identifier, options=page_state.options()))
     redraw.changed()

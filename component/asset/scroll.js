@@ -8,6 +8,7 @@ const WIDE = `:is(${TURN}, [class*='st-key-card_']) :is(table, [data-testid='stC
 const FOLD_LINE = "[class*='st-key-fold_']";
 const FOLDED_LINE = `:is([class*='st-key-past_'] ${FOLD_LINE}, ${FOLD_LINE}:not([class*='_whole']))`;
 const MARKED = `${FOLD_LINE}, pre, table`;
+const SETTLED = "[data-testid='stApp'][data-test-script-state='notRunning']";
 const AWAY_PIXELS = 200;
 const NEAR_PIXELS = 24;
 const GESTURE_MILLISECONDS = 1000;
@@ -118,7 +119,7 @@ function keepRoom() {
 function giveRoom() {
   room.timer = null;
   const isSending = outbox.some(({ session, waits }) => session === room.session && !waits);
-  if (!isSending && turnOf(room.session) !== "running") room.height = 0;
+  if (!isSending && document.querySelector(SETTLED)) room.height = 0;
   onResize();
 }
 
@@ -202,7 +203,7 @@ function onEarlier(event) {
 }
 
 function onToEnd(event) {
-  if (event.target.closest?.("button.to-end, .st-key-regenerate button, .st-key-retry button")) scrollToEnd();
+  if (event.target.closest?.("button.to-end, .st-key-regenerate button, .st-key-retry button, .st-key-go_on button")) scrollToEnd();
 }
 
 const pageResize = new ResizeObserver(onResize);

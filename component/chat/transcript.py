@@ -379,3 +379,11 @@ def _draw_actions(now: PageState, identifier: str, turn: TurnView, shown: Shown)
             widget.draw_action(now.words.regenerate, "regenerate", "refresh", action.regenerate, identifier)
         elif turn.status in {"failed", "stopped"}:
             widget.draw_action(now.words.retry, "retry", "refresh", action.retry, identifier, type="secondary")
+        if _is_unfinished(turn):
+            widget.draw_action(now.words.go_on, "go_on", "play_arrow", action.go_on, now.words.go_on, type="secondary")
+
+
+def _is_unfinished(turn: TurnView) -> bool:
+    """Whether an answer has begun that the next message can have continued: the model is sent what there is of it."""
+    is_cut = turn.status in {"failed", "stopped"} or (turn.status == "finished" and turn.is_cut and not turn.is_endless)
+    return is_cut and bool(turn.answer_text)

@@ -199,6 +199,7 @@ class Words(Group):
     )
     stopping = Both("Stopping", "중지하는 중")
     retry = Both("Retry", "다시 시도")
+    go_on = Both("Continue", "계속")
     regenerate = Both("Regenerate", "다시 생성")
     copy = Both("Copy answer", "답변 복사")
     about_answer = Both("About this answer", "이 답변의 정보")
@@ -307,8 +308,8 @@ class Words(Group):
         "{client}에서 이 도구들을 실행할 차례입니다. 새 메시지를 보내면 더 기다리지 않습니다.",
     )
     answer_cut = Both(
-        "The answer stopped at the model's length limit. Send “continue” to get the rest.",
-        "모델의 길이 한도에서 답변이 끊겼습니다. ‘계속’이라고 보내면 이어서 답변합니다.",
+        "The answer stopped at the model's length limit.",
+        "모델의 길이 한도에서 답변이 끊겼습니다.",
     )
     answer_repeats = Both(
         "The model began to repeat itself; the answer was stopped.",

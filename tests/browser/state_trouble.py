@@ -89,6 +89,13 @@ def answer_cut(stage: Stage) -> None:
     expect(stage.visitor.turn(2)).to_contain_text(stage.words.answer_cut)
 
 
+def answer_continued(stage: Stage) -> None:
+    stage.endpoint.script(text("여기서 이어 씁니다."), to=stage.words.go_on)
+    stage.button("go_on").click()
+    expect(stage.visitor.turn(3)).to_contain_text("여기서 이어 씁니다.")
+    expect(stage.visitor.every("go_on")).to_have_count(0)
+
+
 def tools_awaited(stage: Stage) -> None:
     chat, asked = Chat(stage.service), f"파일을 읽어 주세요 ({stage.words.language})"
     stage.endpoint.script(tools(FIRST, answer="보겠습니다."), to=asked)

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from graph.value.view import Outline, TurnOptions
 from tests.fake.body import raw_turns, shape
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import hang, text
+from tests.fake.openai_reply import close_early, hang, text
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.resending import begin
 
@@ -83,6 +84,21 @@ def test_busy_session_refuses_and_changes_nothing_unless_told_to_wait(chat: Chat
     assert numbers == [2]
     assert isinstance(chat.events()[-1], TurnFinished)
     assert [turn.status for turn in chat.turns] == ["stopped", "finished"]
+
+
+def test_the_next_message_has_what_there_is_of_an_unfinished_answer(chat: Chat, server: FakeOpenAI) -> None:
+    parts = ("첫 문장입니다. 둘째 문장은 여기서", "끊긴 연결까지 온 답의")
+    server.script(hang(parts[0]), close_early(parts[1]), text("이어진 답"))
+    chat.start(question(1))
+    chat.wait_until(lambda: chat.rows("SELECT partial_text FROM turn") == [(parts[0],)])
+    chat.service.turns.stop(chat.session_id)
+    assert isinstance(chat.events()[-1], TurnStopped)
+    chat.say("계속")
+    chat.say("계속")
+    said = [(each["role"], each["content"]) for each in server.bodies("chat")[-1]["messages"][1:]]
+    answers = [("assistant", part) for part in parts]
+    asked = [("user", question(1)), *[("user", "계속")] * 2]
+    assert said == [each for pair in zip_longest(asked, answers) for each in pair if each]
 
 
 def test_session_that_is_compacted_by_hand_is_busy(chat: Chat) -> None:

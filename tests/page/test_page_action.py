@@ -294,6 +294,12 @@ def retry(about: About) -> Iterator[Press]:
     assert about.last_turn.attempt == 2
 
 
+@shows("action.go_on")
+def go_on(about: About) -> Iterator[Press]:
+    yield partial(action.go_on, "계속")
+    assert ended(about).last_turn.user_text == "계속"
+
+
 @shows("action.regenerate")
 def regenerate(about: About) -> Iterator[Press]:
     yield partial(action.regenerate, about.session_id)

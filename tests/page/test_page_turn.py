@@ -6,6 +6,7 @@ import re
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -247,6 +248,32 @@ def test_stopped_turn_keeps_its_part_and_offers_another_try(page: AppTest, servi
     assert "들었습니다: 질문" in page_text(page)
     assert "여기까지의 답변을 저장했습니다" in page_text(page)
     assert "retry" in keys(page)
+
+
+@pytest.mark.parametrize(
+    ("end", "is_offered"),
+    [
+        ({"status": "stopped"}, True),
+        ({"status": "failed", "error_code": "cut_stream"}, True),
+        ({"is_cut": True}, True),
+        ({"is_cut": True, "is_endless": True}, False),
+        ({"status": "stopped", "answer_text": ""}, False),
+        ({"status": "failed", "error_code": "unreachable", "answer_text": ""}, False),
+        ({}, False),
+    ],
+)
+def test_what_there_is_of_an_answer_is_continued_by_a_press(
+    page: AppTest, service: ScriptedService, end: dict[str, Any], *, is_offered: bool
+) -> None:
+    identifier = store_session(service, 2)
+    turns = service.stored[identifier].turns
+    turns[0], turns[1] = replace(turns[0], **end), replace(turns[1], **end)
+    open_page(page, identifier)
+    assert [key for key in keys(page) if key.startswith("go_on")] == ["go_on"] * is_offered  # of the last turn alone
+    if is_offered:
+        page.button(key="go_on").click().run()
+        assert [turn.user_text for turn in turns[2:]] == [words_of("ko").go_on]
+        assert "go_on" not in keys(page)
 
 
 @pytest.mark.parametrize(
