@@ -20,9 +20,10 @@ class AttachmentWords(Group):
     partial = Both("⚠️ not all of it could be read", "⚠️ 일부는 읽지 못했습니다")
     kept = Both("These files go with the next message:", "다음 메시지와 함께 보낼 파일입니다.")
     enlarge = Both("Enlarge {name}", "{name} 크게 보기")
-    picture = Both("Picture", "그림")
+    picture = Both("Picture", "이미지")
     picture_gone = Both(
-        "This picture is no longer stored, or can't be shown.", "더는 저장되어 있지 않거나 보여 줄 수 없는 그림입니다."
+        "This picture is no longer stored, or can't be shown.",
+        "더는 저장되어 있지 않거나 보여 줄 수 없는 이미지입니다.",
     )
     cut = Both(
         "Only the beginning is shown. The model is sent all {chars} characters.",
@@ -68,14 +69,14 @@ class InputWords(Group):
         "No model was called in this turn, so there is nothing to show.",
         "이 턴에서는 모델을 호출하지 않아 보여 줄 내용이 없습니다.",
     )
-    newest = Both("Latest request", "마지막으로 보낸 것")
+    newest = Both("Latest request", "최근 요청")
     in_turn = Both("Sent in turn {turn}", "{turn}턴에 보낸 것")
     choose_call = Both("Call", "호출")
     call = Both("Call {number} of {count}", "호출 {number}/{count}")
     call_again = Both("Attempt {attempt}, call {number}", "시도 {attempt} · 호출 {number}")
     call_by_tool = Both("{call} · by the tool `reasoning`", "{call} · `reasoning` 도구가 호출")
     call_failed = Both("{call} · failed", "{call} · 실패")
-    sent = Both("Sent in turn {turn}", "{turn}턴에 보낸 양")
+    sent = Both("Sent in turn {turn}", "{turn}턴의 입력")
     bar = Both(
         "Sent: about {sent} tokens. The full history: about {full}. {blocks}.",
         "보낸 양 약 {sent}토큰, 전체 기록 약 {full}토큰. {blocks}.",
@@ -180,7 +181,7 @@ class ProgramWords(Group):
         "“{name}” is refused from its next request on. Its chats stay here.",
         "‘{name}’의 토큰을 폐기하면 다음 요청부터 거절됩니다. 이 프로그램이 시작한 대화는 남습니다.",
     )
-    new = Both("New program", "새 연결")
+    new = Both("New program", "새 토큰")
     tools = Both("Allow server tools", "서버의 도구 사용 허용")
     personal = Both("Used by one person", "한 사람만 사용")
     personal_note = Both(
@@ -292,7 +293,7 @@ class ProjectWords(Group):
         "Start with an empty memory? Both files stay in `.ai-brain`, as `damaged-…`.",
         "빈 메모리로 새로 시작할까요? 두 파일은 `.ai-brain`에 `damaged-…`로 보관합니다.",
     )
-    vanished = Both("It's already gone.", "이미 없어졌습니다.")
+    vanished = Both("Already deleted.", "이미 없어졌습니다.")
 
     rules = Both("Rules", "규칙")
     no_rules = Both(
@@ -448,7 +449,8 @@ class SessionWords(Group):
         ),
     )
     without_images = Both(
-        "JSON Lines without pictures: {without} instead of {whole}", "JSON Lines에서 그림 제외: {whole} 대신 {without}"
+        "JSON Lines without pictures: {without} instead of {whole}",
+        "JSON Lines에서 이미지 제외: {whole} 대신 {without}",
     )
 
 
@@ -536,7 +538,7 @@ class SteeringWords(Group):
 
     remake = Both("Regenerate…", "다시 요약…")
     remake_title = Both("Regenerate this summary", "다시 요약")
-    instruction = Both("What it should keep (optional)", "꼭 남길 내용(선택)")
+    instruction = Both("What to keep (optional)", "꼭 남길 내용(선택 사항)")
     instruction_hint = Both("For example: keep the prices", "예: 가격은 빠짐없이 남겨 줘")
     left_out = Both(
         "At this length there is probably no room for: {facts}", "이 길이에는 다음이 빠질 수 있습니다: {facts}"
@@ -555,7 +557,7 @@ class SteeringWords(Group):
     )
 
     versions = Both("Versions", "버전 비교")
-    versions_title = Both("Versions of this summary", "요약의 버전")
+    versions_title = Both("Versions of this summary", "요약 버전")
     other_version = Both("Compare with the one in use", "사용 중인 버전과 비교")
     version = Both("v{version} · {about} · {summary} chars", "v{version} · {about} · {summary}자")
     version_verbatim = Both("verbatim", "원문 그대로")
@@ -642,22 +644,22 @@ class ToolWords(Group):
         ("silent", "No answer within {about} s.", "{about}초 안에 답이 없습니다."),
         ("too_large", "It sent more than {about} MB at once.", "한 번에 {about}MB 넘게 보냈습니다."),
     )
-    none_offered = Both("This server has no tools.", "도구가 없는 서버입니다.")
+    none_offered = Both("This server has no tools.", "이 서버가 제공하는 도구가 없습니다.")
     unusable = Both(
         "Can't be used, because of their name, their schema or the number of tools: {names}",
         "이름이나 스키마, 도구 개수 때문에 사용할 수 없는 도구: {names}",
     )
     all = Both("All tools", "모든 도구")
-    asks = Both("asks first", "실행 전에 물음")
+    asks = Both("asks first", "실행 전 확인")
     allowed = Both("always allowed in this chat", "이 대화에서 항상 허용됨")
     ask_again = Both("Ask again", "다시 묻기")
-    asks_not = Both("runs without asking", "묻지 않고 실행")
-    changed = Both("changed since you chose it: choose it again", "고른 뒤에 바뀌었습니다. 다시 골라 주세요")
+    asks_not = Both("runs automatically", "자동 실행")
+    changed = Both("changed since you chose it: choose it again", "고른 뒤에 바뀌었습니다. 다시 선택해 주세요")
 
     wants = Both("**{server}** wants to run **{tool}**", "**{server}** 서버의 **{tool}** 도구를 실행하려고 합니다")
     words = table(
         ("once", "Allow once", "이번만 허용"),
         ("always", "Always in this chat", "이 대화에서 항상 허용"),
-        ("no", "Don't allow", "허용 안 함"),
+        ("no", "Don't allow", "거부"),
     )
     waits = Both("waiting for your permission", "허용을 기다리는 중")

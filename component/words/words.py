@@ -11,7 +11,7 @@ class Words(Group):
     new_chat = Both("New chat", "새 대화")
     search_chats = Both("Search chats", "대화 검색")
     no_chats = Both("No chats yet.", "아직 대화가 없습니다.")
-    no_match = Both("No chat matches.", "찾는 대화가 없습니다.")
+    no_match = Both("No results.", "검색 결과가 없습니다.")
     program = Both("Program: {name}", "프로그램: {name}")
     started_by_program = Both(
         "The program “{name}” began this chat. You can go on with it here, and so can the program.",
@@ -26,7 +26,7 @@ class Words(Group):
     find_close = Both("Close search", "찾기 닫기")
     find_previous = Both("Previous", "이전")
     find_next = Both("Next", "다음")
-    find_none = Both("No matches", "찾은 내용 없음")
+    find_none = Both("No matches", "검색 결과 없음")
     days = table(
         ("pinned", "Pinned", "고정됨"),
         ("today", "Today", "오늘"),
@@ -62,15 +62,15 @@ class Words(Group):
     )
     rate_scale = Both(("0.1 short", "0.3 balanced", "0.5 detailed"), ("0.1 짧게", "0.3 균형", "0.5 상세"))
     change_rate = Both("Change", "변경")
-    rate_note = Both("A change applies from the next summary on.", "바꾼 값은 다음 요약부터 적용됩니다.")
+    rate_note = Both("A change applies from the next summary on.", "변경한 값은 다음 요약부터 적용됩니다.")
     rate_unused = Both("This strategy doesn't use this setting.", "이 전략은 압축률을 쓰지 않습니다.")
     rate_share = Both("{percent}% of the original", "원문의 {percent}% 길이")
     strategy = Both("Summary strategy", "요약 전략")
     strategies = table(
         ("interval", "Every 3 turns", "3턴마다 요약"),
-        ("rolling", "One running summary", "요약 하나를 계속 고쳐 쓰기"),
+        ("rolling", "One running summary", "요약 하나를 계속 갱신"),
         ("compaction", "Compact when full", "가득 차면 압축"),
-        ("window", "Newest turns only", "최근 턴만"),
+        ("window", "Newest turns only", "최근 대화만 보내기"),
     )
     strategy_notes = Both(
         {
@@ -89,7 +89,7 @@ class Words(Group):
                 "여섯 턴을 한 번에 요약 하나로 접습니다. 그 전에는 자리가 있는 한 원문 그대로 보냅니다. "
                 "오래된 요약은 합칩니다."
             ),
-            "rolling": "요약 하나를 계속 고쳐 쓰고, 최근 메시지와 함께 보냅니다.",
+            "rolling": "요약 하나를 계속 갱신하고, 최근 메시지와 함께 보냅니다.",
             "compaction": "컨텍스트가 차면 마지막 메시지만 남기고 나머지를 구조화된 요약 하나로 바꿉니다.",
             "window": "최근 {count}턴만 보냅니다. 그 앞의 턴은 화면에 남지만 모델은 보지 못합니다.",
         },
@@ -122,7 +122,7 @@ class Words(Group):
         (
             "reset",
             "Clear the context: the chat stays visible, but the model no longer sees it",
-            "문맥을 초기화합니다. 화면의 대화는 그대로입니다",
+            "컨텍스트를 초기화합니다. 화면의 대화는 그대로입니다",
         ),
         ("help", "Show commands and shortcuts", "명령과 단축키를 보여 줍니다"),
     )
@@ -145,7 +145,7 @@ class Words(Group):
     )
     model_window = Both("Context window", "컨텍스트 창")
     model_tools = Both("Tools", "도구")
-    model_images = Both("Pictures", "그림")
+    model_images = Both("Images", "이미지")
     model_without_tools = Both("No: recall and clock are off", "미지원: 이전 대화 참조와 시계를 쓸 수 없습니다")
     is_supported = Both("Yes", "지원")
     is_unsupported = Both("No", "미지원")
@@ -224,7 +224,7 @@ class Words(Group):
     phase_folding = Both("Summarising turns {turns}", "{turns}턴을 요약하는 중")
     thinking_level = Both("Thinking", "생각")
     thinking_levels = table(
-        ("", "As the model does", "모델이 정한 대로"),
+        ("", "Model default", "기본값"),
         ("off", "Off", "끔"),
         ("low", "Low", "적게"),
         ("high", "High", "많이"),
@@ -233,7 +233,7 @@ class Words(Group):
     thinking_unit = Both(" s", "초")
     thought = Both("Thought for {seconds} s", "{seconds}초 동안 생각함")
     phase_waiting = Both("Waiting", "기다리는 중")
-    phase_attempt = Both("(attempt {attempt} of {most})", "({attempt}/{most}번째 시도)")
+    phase_attempt = Both("(attempt {attempt} of {most})", "({most}회 중 {attempt}번째)")
     phase_retry = Both(
         "{reason} · trying again in {time} {attempt}", "{reason} · {time} 뒤에 다시 시도합니다 {attempt}"
     )
@@ -251,14 +251,14 @@ class Words(Group):
     tool_used_once = Both("1 tool call", "도구 1회 사용")
     tools_used = Both("{count} tool calls", "도구 {count}회 사용")
     tools_failed = Both("{count} failed", "{count}회 실패")
-    tools_declined = Both("{count} not allowed", "{count}회 허용 안 함")
-    tool_declined = Both("not allowed", "허용 안 함")
+    tools_declined = Both("{count} not allowed", "{count}회 거부")
+    tool_declined = Both("not allowed", "거부")
     tool_arguments = Both("Input", "입력")
     tool_result = Both("Result", "결과")
     tool_seconds = Both("{seconds} s", "{seconds}초")
     recalled_one = Both("Looked up turn {turns}", "이전 대화 참조: {turns}")
     recalled_some = Both("Looked up turns {turns}", "이전 대화 참조: {turns}")
-    recalled_none = Both("Looked up: nothing found", "이전 대화 참조: 찾은 내용 없음")
+    recalled_none = Both("Looked up: nothing found", "이전 대화 참조: 검색 결과 없음")
     recalled_turn = Both("{turn}", "{turn}턴")
     to_turn = Both("Go to turn {turn}", "{turn}턴으로 이동")
     fold_divider = Both(
@@ -283,11 +283,11 @@ class Words(Group):
     )
     nearly_full = Both(
         "The context is over 80% full. Type `/compact` to compact it, or `/reset` to clear it.",
-        "컨텍스트가 80%를 넘었습니다. `/compact`로 압축하거나 `/reset`으로 문맥을 초기화할 수 있습니다.",
+        "컨텍스트가 80%를 넘었습니다. `/compact`로 압축하거나 `/reset`으로 컨텍스트를 초기화할 수 있습니다.",
     )
     full = Both(
         "The context is over its limit. Type `/compact` to compact it, or `/reset` to clear it.",
-        "컨텍스트가 한도를 넘었습니다. `/compact`로 압축하거나 `/reset`으로 문맥을 초기화해 주세요.",
+        "컨텍스트가 한도를 넘었습니다. `/compact`로 압축하거나 `/reset`으로 컨텍스트를 초기화해 주세요.",
     )
     unsent = Both(
         "Messages neither summarised yet nor sent to the model: {count}. They stay in the chat.",
@@ -427,7 +427,7 @@ class Words(Group):
     )
     no_records = Both("No summary yet.", "아직 요약이 없습니다.")
     no_records_since_reset = Both(
-        "No summary since the context was cleared.", "문맥을 초기화한 뒤로는 아직 요약이 없습니다."
+        "No summary since the context was cleared.", "컨텍스트를 초기화한 뒤로는 아직 요약이 없습니다."
     )
     no_record_notes = Both(
         {

@@ -69,7 +69,7 @@ def test_each_strategy_says_what_it_does(page: AppTest, service: ScriptedService
     open_page(page, identifier)
     for name, note in (
         ("interval", "세 턴마다 요약 하나로 접고"),
-        ("rolling", "요약 하나를 계속 고쳐 쓰고"),
+        ("rolling", "요약 하나를 계속 갱신하고"),
         ("compaction", "컨텍스트가 차면"),
         ("window", "최근 10턴만 보냅니다"),
     ):

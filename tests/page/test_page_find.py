@@ -36,7 +36,7 @@ def test_questions_are_listed_until_words_narrow_them_to_the_turns_that_have_the
     assert [number for number, _ in places(page)] == ["1", "10", "11", "12"]
     assert 'data-search="질문 1" data-marks="[&quot;질문 1&quot;]"' in raw_html(page)
     page.text_input(key="find_words").set_value("<낙하산>").run()
-    assert (places(page), "찾은 내용 없음" in raw_html(page)) == ([], True)
+    assert (places(page), "검색 결과 없음" in raw_html(page)) == ([], True)
     page.button(key="icon_find").click().run()
     assert fields(page) == []
     turns = service.stored[identifier].turns

@@ -130,7 +130,7 @@ def test_the_line_of_the_next_fold_says_what_it_will_come_to(page: AppTest, serv
 
     session.next_fold, session.fold_failures = AFTER_RESET, 0
     page_shows = page_text(page.run())
-    assert "문맥을 초기화한 뒤로는 아직 요약이 없습니다." in page_shows
+    assert "컨텍스트를 초기화한 뒤로는 아직 요약이 없습니다." in page_shows
     assert "다음 요약: 12턴이 끝난 뒤" in page_shows
     assert "첫 요약" not in page_shows
     assert 'class="steps"' not in raw_html(page)
@@ -165,7 +165,7 @@ def test_a_strategy_that_does_not_use_the_rate_says_so_and_when_it_folds(
     assert page_shows.count("이 전략은 압축률을 쓰지 않습니다.") == 2
     assert "[type=range]" not in raw_html(page)
     assert "현재 압축률" not in page_shows
-    assert "바꾼 값은 다음 요약부터" not in page_shows
+    assert "변경한 값은 다음 요약부터" not in page_shows
     assert "턴이 접힙니다" not in page_shows
     assert slider_of(page).disabled
 

@@ -42,11 +42,11 @@ def test_the_menu_tells_what_is_known_of_a_model(page: AppTest, service: Scripte
     identifier = store_session(service, 1)
     service.stored[identifier].model = "m"
     shown = raw_html(open_page(page, identifier))
-    for told in ("8,192 (추정)", "미지원: 이전 대화 참조와 시계를 쓸 수 없습니다", "<dt>그림</dt><dd>지원</dd>"):
+    for told in ("8,192 (추정)", "미지원: 이전 대화 참조와 시계를 쓸 수 없습니다", "<dt>이미지</dt><dd>지원</dd>"):
         assert told in shown
     service.models = (ModelOption("m", is_offline=False),)
     shown = raw_html(page.run())
-    assert "<dt>그림</dt><dd>알 수 없음</dd>" in shown
+    assert "<dt>이미지</dt><dd>알 수 없음</dd>" in shown
     service.stored[identifier].model = '<i>"gone"</i>'
     shown = raw_html(page.run())
     assert 'data-model="&lt;i&gt;&quot;gone&quot;&lt;/i&gt;"' in shown

@@ -74,7 +74,7 @@ def test_search_narrows_the_list(page: AppTest, service: ScriptedService) -> Non
     assert rows(page) == [f"session_{second}"]
     page.text_input(key="search").set_value("없는 말").run()
     assert rows(page) == []
-    assert "찾는 대화가 없습니다." in page_text(page)
+    assert "검색 결과가 없습니다." in page_text(page)
 
 
 def test_a_dialog_goes_with_its_session(page: AppTest, service: ScriptedService) -> None:

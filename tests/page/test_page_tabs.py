@@ -59,7 +59,7 @@ def test_how_much_a_model_thinks_can_be_chosen_where_it_is_known_to(page: AppTes
     assert "thinking_ko" not in [box.key for box in page.selectbox]
     page.selectbox(key="model_ko").set_value("big-model").run()
     box = page.selectbox(key="thinking_ko")
-    assert (box.value, box.options) == ("", ["모델이 정한 대로", "끔", "적게", "많이"])
+    assert (box.value, box.options) == ("", ["기본값", "끔", "적게", "많이"])
     box.set_value("off").run()
     assert service.sessions.get(identifier).thinking == "off"
     page.selectbox(key="model_ko").set_value("offline-mini").run()

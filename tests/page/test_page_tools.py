@@ -72,7 +72,7 @@ def test_a_tool_tells_its_size_and_whether_it_asks(page: AppTest, service: Scrip
     opened(page, service, "", FILES._replace(tools=(READ, WRITE, allowed, changed)))
     told = {str(box.key).split("_", 2)[2]: box.label for box in page.checkbox}
     assert "Read \\*a\\* file" in told[READ.offered]
-    assert "≈1,120토큰 · 묻지 않고 실행" in told[READ.offered]
+    assert "≈1,120토큰 · 자동 실행" in told[READ.offered]
     assert KOREAN.tools.asks in told[WRITE.offered]
     assert KOREAN.tools.allowed in told[allowed.offered]
     assert told[changed.offered].startswith("move · ")

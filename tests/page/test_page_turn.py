@@ -75,7 +75,7 @@ def test_tool_calls_are_counted_and_sent_only_when_opened(page: AppTest, service
     declined = ToolStep("call-6", "a__b", "{}", "", "declined", 0.0, server="a", title="b")
     service.steps = (CLOCK, SEARCH, replace(SEARCH, call_id="call-3"), look, made_up, declined)
     say(page.run(), "찾아 줘")
-    assert "도구 6회 사용 · 3회 실패 · 1회 허용 안 함" in labels(page)
+    assert "도구 6회 사용 · 3회 실패 · 1회 거부" in labels(page)
     assert "14:32" not in [code.value for code in page.code]
     page.session_state[STEPS] = True
     page.run()
@@ -83,7 +83,7 @@ def test_tool_calls_are_counted_and_sent_only_when_opened(page: AppTest, service
     assert [code.value for code in page.code].count("The web search failed") == 2
     failed = [(box.label.split()[0], box.state) for box in page.status]
     assert failed[:2] == [("`web_search`", "error")] * 2
-    assert "a · **b** · 허용 안 함" in [" ".join(label.split()) for label in labels(page)]
+    assert "a · **b** · 거부" in [" ".join(label.split()) for label in labels(page)]
     assert page.status[2].label.startswith("`a' ~b~ 'c`")  # cannot leave its code span
     shown_input = escape_label('a.py, {"from": 1, "all": true}, ["하나", null]')
     assert f"`look` {shown_input} · 0.1초" in labels(page)
@@ -147,7 +147,7 @@ def test_a_look_up_that_found_nothing_or_failed_leads_nowhere(page: AppTest, ser
     page.session_state[STEPS] = True
     page.run()
     assert recalled(page) == []
-    assert "이전 대화 참조: 찾은 내용 없음 · 0.1초" in labels(page)
+    assert "이전 대화 참조: 검색 결과 없음 · 0.1초" in labels(page)
     assert page.status[0].label == "`recall` 예산 · 0.1초"
 
 
@@ -163,10 +163,10 @@ def test_running_turn_says_what_it_does_and_can_be_stopped(page: AppTest, servic
         (replace(live, phase="reading", phase_percent=44), "대화를 읽는 중 · 44% · N초"),
         (replace(live, phase="tool"), "도구 사용 중 · N초"),
         (replace(live, phase="waiting"), "기다리는 중 · N초"),
-        (replace(live, phase="waiting", retry=replace(retry, wait_seconds=0.0)), "기다리는 중 · N초 (2/3번째 시도)"),
+        (replace(live, phase="waiting", retry=replace(retry, wait_seconds=0.0)), "기다리는 중 · N초 (3회 중 2번째)"),
         (
             replace(live, phase="waiting", retry=retry, phase_since=time.monotonic()),
-            "모델 서버의 요청 한도 초과 · N초 뒤에 다시 시도합니다 (2/3번째 시도)",
+            "모델 서버의 요청 한도 초과 · N초 뒤에 다시 시도합니다 (3회 중 2번째)",
         ),
     ):
         service.stored["session-1"].live = seen
