@@ -28,8 +28,8 @@ const scroll = {
   resizedAt: -Infinity,
   isHeld: false,
 };
-// The chat's height, which its room keeps while the chat is drawn shorter for a moment.
-const room = { session: null, height: 0, timer: null };
+// The height from the top of a turn to the chat's end.
+const room = { session: null, turn: TURN, height: 0, timer: null };
 // Keys that scroll the page, with the direction; not in a field, where they move the cursor.
 const KEYS = { ArrowUp: -1, PageUp: -1, Home: -1, ArrowDown: 1, PageDown: 1, End: 1, " ": 0, Tab: 0 };
 
@@ -105,14 +105,18 @@ function keepAnchor(box) {
   return true;
 }
 
-// Between two drawings a chat may be shorter: as a queued message goes, an answer ends or is made anew.
+// Between two drawings a chat may be shorter: as a queued message goes, an answer ends or is made anew. From the turn
+// that was the last one on it keeps its room; what is drawn above moves nothing.
 function keepRoom() {
   const [chat, session] = [document.querySelector(CHAT), sessionInAddress()];
-  const height = chat?.offsetHeight ?? 0;
-  if (!scroll.follows || session !== room.session || height >= room.height) Object.assign(room, { session, height });
-  const missing = room.height - height;
+  if (!chat) return;
+  const heightOf = (turn) => Math.round(chat.getBoundingClientRect().bottom - turn.getBoundingClientRect().top);
+  const turn = session === room.session && scroll.follows ? chat.querySelector(room.turn) : null;
+  const missing = turn ? Math.max(0, room.height - heightOf(turn)) : 0;
+  const last = [...chat.querySelectorAll(TURN)].at(-1);
+  if (!missing && last) Object.assign(room, { session, turn: `.${keyOf(last)}`, height: heightOf(last) });
   // A margin, as the observed size must not change again.
-  if (chat) chat.closest(BLOCK).style.marginBottom = missing ? `${missing}px` : "";
+  chat.closest(BLOCK).style.marginBottom = missing ? `${missing}px` : "";
   if (missing) room.timer ??= setTimeout(giveRoom, SHORTER_MILLISECONDS);
 }
 

@@ -26,7 +26,8 @@ _WATCH: Final = """(text) => {
     const seen = { sights: new Map(), spots: new Set(), jump: 0 };
     window.seen = seen;
     const main = document.querySelector("[data-testid='stMain']");
-    const before = [...document.querySelectorAll("[class*='st-key-turn_']")].at(-1);
+    const newest = [...document.querySelectorAll("[class*='st-key-turn_']")].at(-1);
+    const key = [...(newest?.classList ?? [])].find((name) => name.startsWith("st-key-turn_"));
     const note = () => {
         const messages = said().filter((part) => isSeen(part) && isSame(part));
         const sight = [messages.length, rest().some(isSeen)];
@@ -36,7 +37,8 @@ _WATCH: Final = """(text) => {
             const box = bubble.getBoundingClientRect();
             seen.spots.add([box.left, box.top + main.scrollTop].map(Math.round).join());
         });
-        if (before?.isConnected) {
+        const before = key && document.querySelector(`.${key}`); // the same element may hold another turn later
+        if (before) {
             const { top } = before.getBoundingClientRect();
             seen.top = Math.min(seen.top ?? top, top);
             seen.jump = Math.max(seen.jump, top - seen.top);
