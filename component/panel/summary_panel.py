@@ -15,7 +15,7 @@ from component.panel import card, input_tab, ledger_box, panel_head, record_dial
 from component.project import project_tab
 from component.words.wording import describe_facts
 from component.words.words import Words
-from graph.value.view import ChartPoint, CostView, Money, PinView, Savings
+from graph.value.view import FORECAST_TURNS, ChartPoint, CostView, Money, PinView, Savings
 
 
 def draw_pin_list(now: PageState, pins: PinView) -> None:
@@ -118,10 +118,43 @@ def draw_chart(words: Words, points: Sequence[ChartPoint]) -> None:
     )
 
 
-def draw_savings_box(words: Words, savings: Savings) -> None:
-    """Draws what folding saved in all; what it's made of is behind the details."""
+def draw_savings_box(words: Words, savings: Savings, *, has_records: bool) -> None:
+    """Draws what folding saved in all, or when it will have paid; what it's made of is behind the details."""
     net, money = savings.net_tokens, savings.money
     template = words.stat_net if net >= 0 else words.stat_net_more
+    lines = [template.format(tokens=format_tokens(abs(net), is_usage=False))]
+    if money is not None and money.net:
+        told = words.cost.less if money.net >= 0 else words.cost.more
+        lines.append(told.format(amount=format_money(abs(money.net), money.currency, is_estimate=True)))
+    with st.container(border=True, gap="xsmall", key="savings"):
+        if savings.is_paid_back or not savings.fold_tokens:
+            head, *others = lines
+            lines = []
+        else:
+            head, others = _unpaid(words, savings, has_records=has_records), []
+        st.markdown(f"**{head}**")
+        for line in others:
+            st.markdown(line)
+        if savings.has_example:
+            widget.draw_note(words.prepared)
+        with st.expander(words.details, key="savings_details", icon=":material/info:", type="compact"):
+            lines += _savings_parts(words, savings)
+            st.markdown("  \n".join(f":small[:gray[{line}]]" for line in lines))
+
+
+def _unpaid(words: Words, savings: Savings, *, has_records: bool) -> str:
+    template = words.stat_never_paid if has_records else words.stat_none_made
+    if savings.pays_from is not None:
+        template = words.stat_unpaid
+    spent = format_tokens(savings.fold_tokens, is_usage=savings.is_fold_usage)
+    told = template.format(tokens=spent, turn=savings.pays_from, count=FORECAST_TURNS)
+    if not savings.broken_off_count:
+        return told
+    return f"{told} · {words.stat_broken_off.format(count=savings.broken_off_count)}"
+
+
+def _savings_parts(words: Words, savings: Savings) -> list[str]:
+    money = savings.money
     unsent = words.stat_unsent.format(tokens=format_tokens(savings.unsent_tokens, is_usage=False))
     if savings.cached_tokens:
         unsent += words.stat_cached.format(tokens=format_tokens(savings.cached_tokens, is_usage=False))
@@ -130,20 +163,12 @@ def draw_savings_box(words: Words, savings: Savings) -> None:
         words.stat_fold_cost.format(tokens=format_tokens(savings.fold_tokens, is_usage=savings.is_fold_usage)),
         words.input.lost.format(tokens=format_tokens(savings.lost_tokens, is_usage=False)),
     ]
-    notes = [words.stat_net_note]
-    with st.container(border=True, gap="xsmall", key="savings"):
-        st.markdown(f"**{template.format(tokens=format_tokens(abs(net), is_usage=False))}**")
-        if money is not None and money.net:
-            told = words.cost.less if money.net >= 0 else words.cost.more
-            st.markdown(told.format(amount=format_money(abs(money.net), money.currency, is_estimate=True)))
-            parts = (money.unsent, money.folds, money.lost)
-            amounts = (format_money(amount, money.currency, is_estimate=True) for amount in parts)
-            lines = [f"{line} · {amount}" for line, amount in zip(lines, amounts, strict=True)]
-            notes.append(words.cost.saved_note)
-        if savings.has_example:
-            widget.draw_note(words.prepared)
-        with st.expander(words.details, key="savings_details", icon=":material/info:", type="compact"):
-            st.markdown("  \n".join(f":small[:gray[{line}]]" for line in (*lines, *notes)))
+    if money is None or not money.net:
+        return [*lines, words.stat_net_note]
+    parts = (money.unsent, money.folds, money.lost)
+    amounts = (format_money(amount, money.currency, is_estimate=True) for amount in parts)
+    priced = [f"{line} · {amount}" for line, amount in zip(lines, amounts, strict=True)]
+    return [*priced, words.stat_net_note, words.cost.saved_note]
 
 
 ROWS_AT_ONCE = 30
@@ -284,7 +309,8 @@ def _draw_statistics(now: PageState) -> None:
                 widget.draw_note(words.fold_ready)
     has_savings = bool(sums.record_count or sums.unsent_tokens or sums.fold_tokens)
     if has_savings:
-        draw_savings_box(words, now.service.folds.savings(identifier))
+        savings = now.service.folds.savings(identifier, ready=now.following.ready)
+        draw_savings_box(words, savings, has_records=bool(sums.record_count))
     draw_cost_box(now, identifier)
     if has_savings:
         st.subheader(words.chart_title, anchor=False)

@@ -532,6 +532,19 @@ class Words(Group):
     stat_facts = Both("Kept of what was said: {counts}", "말한 것 가운데 남은 것: {counts}")
     stat_unsent = Both("Input tokens saved: {tokens}", "절약한 입력 토큰: {tokens}")
     stat_fold_cost = Both("Tokens spent on summaries: {tokens}", "요약에 쓴 토큰: {tokens}")
+    stat_unpaid = Both(
+        "Not paid back yet: {tokens} tokens went into summaries; at this pace they pay from about turn {turn}",
+        "아직 투자 단계: 요약에 {tokens}토큰을 썼고, 이 속도면 약 {turn}턴부터 이득입니다",
+    )
+    stat_never_paid = Both(
+        "Not paid back: {tokens} tokens went into summaries; at this pace they won't pay within {count} turns",
+        "아직 투자 단계: 요약에 {tokens}토큰을 썼고, 이 속도로는 앞으로 {count}턴 안에 이득이 되지 않습니다",
+    )
+    stat_none_made = Both(
+        "Not paid back yet: {tokens} tokens went into summaries, none of which is in use",
+        "아직 투자 단계: 요약에 {tokens}토큰을 썼지만 쓰이는 요약이 아직 없습니다",
+    )
+    stat_broken_off = Both("broken off: {count}", "{count}번 중단됨")
     stat_net = Both("Net savings: {tokens} tokens", "순 절감: {tokens} 토큰")
     stat_net_more = Both("Net increase: {tokens} tokens", "순 증가: {tokens} 토큰")
     prepared = Both(

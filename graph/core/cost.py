@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, NoReturn
 from graph.core.manifest import Manifest
 from graph.core.model_input import lost_tokens
 from graph.core.turn import EMBEDDED_MODEL
-from graph.value.view import EXAMPLE_MODEL, CostView, Money, SavingsMoney
+from graph.value.view import EXAMPLE_MODEL, FORECAST_TURNS, CostView, Money, Savings, SavingsMoney
 
 PRICED_TOKENS: Final = 1_000_000
 CURRENCY_CHARS: Final = 8
@@ -123,6 +123,7 @@ class SentCall(NamedTuple):
     manifest: Manifest
     unsent_tokens: int
     is_cached: bool
+    turn: int = 0
 
 
 class Saved(NamedTuple):
@@ -193,9 +194,113 @@ def net_tokens(saved: Sequence[Saved], *, input_tokens: int, output_tokens: int)
     Where the provider has a cache it would have held nearly all that wasn't sent: that counts a tenth, and what was
     sent again uncached nine tenths. Output counts four times.
     """
-    unsent = sum(each.unsent_tokens * (CACHED_PRICE if each.is_cached else 1) for each in saved)
+    unsent = _weighted_tokens(saved)
     lost = sum(each.lost_tokens * (1 - CACHED_PRICE) for each in saved if each.is_cached)
     return round(unsent - lost) - input_tokens - _OUTPUT_PRICE * output_tokens
+
+
+def _weighted_tokens(saved: Iterable[Saved]) -> float:
+    return sum(each.unsent_tokens * (CACHED_PRICE if each.is_cached else 1) for each in saved)
+
+
+class FoldCounts(NamedTuple):
+    """The folds of a session since the last reset, merges aside; finished ones that the next turn will use included.
+
+    Attributes:
+        made_count: Folds that were used, each with all its versions counted once.
+        active_count: Summaries that stand, `removed_tokens` shorter than their sources in all.
+        new_tokens: The part of `removed_tokens` that no input has been without yet.
+        turn_count: Folded turns; the last of them is `last_turn`.
+        broken_off_count: Paid calls for folds that were stopped or no longer needed.
+    """
+
+    made_count: int
+    active_count: int
+    removed_tokens: int
+    new_tokens: int
+    turn_count: int
+    last_turn: int
+    broken_off_count: int
+
+
+@dataclass(frozen=True)
+class FoldPace:
+    """What folding costs and saves in a session; all amounts are input tokens at full price, or all are money.
+
+    Attributes:
+        turn: The last complete turn.
+        net: What folding saved so far, less what it cost.
+        turn_saving: What the next turn saves by the folds that there are.
+        fold_cost: What a fold costs, with the lost cache and all that was thrown away.
+        fold_saving: How much more each turn saves after one more fold.
+        fold_turns: Turns of a fold.
+        raw_turns: Complete turns that no fold covers.
+    """
+
+    turn: int
+    net: float
+    turn_saving: float
+    fold_cost: float
+    fold_saving: float
+    fold_turns: int
+    raw_turns: int
+
+
+def break_even(pace: FoldPace) -> int | None:
+    """Returns the turn from which on folding has saved more than it cost; None if not within `FORECAST_TURNS`.
+
+    Each turn adds `turn_saving` to the net. Behind every `fold_turns` turns a fold takes `fold_cost` from it and adds
+    `fold_saving` to `turn_saving`.
+    """
+    net, saving, raw_turns, unpaid = pace.net, pace.turn_saving, pace.raw_turns, pace.turn
+    last = pace.turn + FORECAST_TURNS
+    for turn in range(pace.turn + 1, last + 1):
+        net += saving
+        raw_turns += 1
+        if raw_turns >= pace.fold_turns:
+            net, saving, raw_turns = net - pace.fold_cost, saving + pace.fold_saving, 0
+        if net < 0:
+            unpaid = turn
+    return unpaid + 1 if unpaid < last else None
+
+
+def pace_of(
+    calls: Sequence[SentCall],
+    folds: FoldCounts,
+    savings: Savings,
+    prices: PriceList | None,
+    *,
+    turn: int,
+    default_model: str,
+) -> FoldPace | None:
+    """Returns the pace of a session, in money if `savings` has it; None before the first call or fold.
+
+    What isn't sent counts as in `net_tokens` and `savings_of`: at the cached price where the newest model has a cache.
+    The newest call shows what a turn saves, and the summaries that stand what one more adds, both times the calls of a
+    turn. The cost of all folds so far is divided among those that were made.
+    """
+    if not calls or not folds.made_count or not folds.active_count:
+        return None
+    saved = saved_by_model(calls)
+    newest = next(each for each in saved if each.model == calls[-1].model)
+    price = _price_of(newest.model or default_model, prices) if prices else None
+    money = savings.money
+    if money is None or not money.folds or price is None:
+        net, unsent = float(savings.net_tokens), _weighted_tokens(saved)
+        token = CACHED_PRICE if newest.is_cached else 1.0
+    else:
+        net, unsent = float(money.net), float(money.unsent)
+        token = float(_times(1, price.cached if newest.is_cached else price.input))
+    token *= len(calls) / len({call.turn for call in calls})
+    return FoldPace(
+        turn=turn,
+        net=net,
+        turn_saving=token * (calls[-1].unsent_tokens + folds.new_tokens),
+        fold_cost=(unsent - net) / folds.made_count,
+        fold_saving=token * folds.removed_tokens / folds.active_count,
+        fold_turns=max(1, round(folds.turn_count / folds.made_count)),
+        raw_turns=max(0, turn - folds.last_turn),
+    )
 
 
 def _price_of(model: str, prices: PriceList) -> ModelPrice | None:

@@ -12,7 +12,7 @@ from textwrap import wrap
 from typing import Final, Literal
 
 from graph.core.attached import Attachment
-from graph.core.cost import Saved, net_tokens, saved_by_model, savings_of
+from graph.core.cost import Saved, break_even, net_tokens, pace_of, saved_by_model, savings_of
 from graph.core.language import split_sentences
 from graph.core.ledger import ledger_tokens, line_tokens, lines_of, standing, with_room
 from graph.core.open_question import without_question
@@ -135,12 +135,13 @@ class Folds:
             lost_tokens=lost_tokens,
         )
 
-    def savings(self, session_id: str) -> Savings:
-        """Returns what folds saved since the last reset, and what they cost."""
-        self._access.own(session_id)
-        sums = self._stores.records.sums(session_id)
-        saved = saved_by_model(self._stores.calls.sent(session_id))
-        return Savings(
+    def savings(self, session_id: str, *, ready: Sequence[Record] = ()) -> Savings:
+        """Returns what folds saved since the last reset, and what they cost; the next turn will use `ready` folds."""
+        session = self._access.own(session_id)
+        sums, folds = self._stores.records.sums(session_id), self._stores.records.fold_counts(session_id, ready=ready)
+        calls = self._stores.calls.sent(session_id)
+        saved = saved_by_model(calls)
+        savings = Savings(
             unsent_tokens=sum(each.unsent_tokens for each in saved),
             fold_tokens=sums.input_tokens + sums.output_tokens,
             is_fold_usage=not sums.estimated_count,
@@ -149,7 +150,13 @@ class Folds:
             cached_tokens=sum(each.unsent_tokens for each in saved if each.is_cached),
             money=self._money(session_id, saved),
             has_example=any(each.model == EXAMPLE_MODEL for each in saved),
+            broken_off_count=folds.broken_off_count,
         )
+        if savings.is_paid_back:
+            return savings
+        prices, turn = self._settings.model_prices, session.turn_count - session.is_open
+        pace = pace_of(calls, folds, savings, prices, turn=turn, default_model=self._models.default_name)
+        return replace(savings, pays_from=break_even(pace) if pace else None)
 
     def _money(self, session_id: str, saved: list[Saved]) -> SavingsMoney | None:
         prices = self._settings.model_prices

@@ -261,7 +261,13 @@ class CallStore:
             detail = f"a list of {session_id} can't be read"
             raise DatabaseError(detail) from error
         return [
-            SentCall(row.model, sent, row.full_tokens - left_tokens - row.sent_tokens, bool(row.usage_cached_tokens))
+            SentCall(
+                row.model,
+                sent,
+                row.full_tokens - left_tokens - row.sent_tokens,
+                bool(row.usage_cached_tokens),
+                row.turn,
+            )
             for row, sent in zip(rows, manifests, strict=True)
             if row.turn >= begin and not row.error_code
         ]

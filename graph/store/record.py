@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, insert, not_, or_, select, update
 
+from graph.core.cost import FoldCounts
 from graph.store.active import (
     DISCARDED_CODE,
     IS_ACTIVE,
@@ -253,6 +254,32 @@ class RecordStore:
             folded = {turn for covered in turns for turn in covered}
             sums: Sequence[int] = connection.execute(select(*columns).where(of_session)).one()
             return RecordSums(len(turns), len(folded), *sums)
+
+    def fold_counts(self, session_id: str, *, ready: Sequence[Record] = ()) -> FoldCounts:
+        of_session, is_fold = _record.session_id == session_id, _record.kind != "merge"
+        was_used, is_paid = and_(is_fold, _record.adopted_at.is_not(None)), _record.input_tokens > 0
+        removed = _record.source_tokens - _record.summary_tokens
+        columns: list[ColumnElement[int]] = [
+            func.count(_record.to_position.distinct()).filter(was_used),  # the same for all versions
+            func.count().filter(is_fold, IS_ACTIVE),
+            func.coalesce(func.sum(removed).filter(is_fold, IS_ACTIVE), 0),
+            func.count().filter(_FAILED, is_paid, _record.error_code.in_(_BLAMELESS_CODES)),
+        ]
+        with self._database.read() as connection:
+            turns = connection.execute(select(_record.turns).where(of_session, IS_ACTIVE)).scalars().all()
+            query = select(*columns).where(of_session, IS_IN_CONTEXT)
+            made, active, removed_tokens, broken_off = map(int, connection.execute(query).one())
+        new_tokens = sum(record.source_tokens - record.summary_tokens for record in ready)
+        folded = {turn for covered in (*turns, *(record.turns for record in ready)) for turn in covered}
+        return FoldCounts(
+            made + len(ready),
+            active + len(ready),
+            removed_tokens + new_tokens,
+            new_tokens,
+            len(folded),
+            max(folded, default=0),
+            broken_off,
+        )
 
     def adoption_turns(self, session_id: str, record_ids: Sequence[str]) -> set[int]:
         """Returns the turns whose input was the first to contain one of these records."""

@@ -16,6 +16,8 @@ from graph.value.event import CallRetried, PendingCall
 from graph.value.mcp import Failure
 from graph.value.record import Record, WordKind
 
+# How far ahead the turn from which folding pays is looked for.
+FORECAST_TURNS: Final = 200
 # Stands where a model's name does in an example chat: no model was called.
 EXAMPLE_MODEL: Final = "example"
 # "requires_action": a program must answer the calls of its own tools. "asking": the user must allow calls or not.
@@ -706,6 +708,8 @@ class Savings:
         cached_tokens: The part of `unsent_tokens` that the provider's cache would have held.
         money: None if a model has no price.
         has_example: True if calls of an example are among them, which were only prepared.
+        pays_from: Below zero, the turn from which folding is expected to have paid; None if none can be told.
+        broken_off_count: Summaries that were paid for in part, and then stopped or no longer needed.
     """
 
     unsent_tokens: int
@@ -716,3 +720,10 @@ class Savings:
     cached_tokens: int = 0
     money: SavingsMoney | None = None
     has_example: bool = False
+    pays_from: int | None = None
+    broken_off_count: int = 0
+
+    @property
+    def is_paid_back(self) -> bool:
+        """Whether folding cost no more than it saved: in money if anything has a price, else in tokens."""
+        return (self.money.net if self.money is not None and self.money.folds else self.net_tokens) >= 0

@@ -216,16 +216,18 @@ class ScriptedService:
     def statistics(self, session_id: str, *, ready: Sequence[Record] = ()) -> Statistics:
         return self._look("statistics", session_id).statistics(ready)
 
-    def savings(self, session_id: str) -> Savings:
-        sums = self._look("savings", session_id).statistics()
-        net_tokens = sums.unsent_tokens - sums.fold_tokens - 60
+    def savings(self, session_id: str, *, ready: Sequence[Record] = ()) -> Savings:
+        session = self._look("savings", session_id)
+        sums = session.statistics(ready)
         return Savings(
             sums.unsent_tokens,
             sums.fold_tokens,
             is_fold_usage=True,
             lost_tokens=60,
-            net_tokens=net_tokens,
+            net_tokens=sums.unsent_tokens - sums.fold_tokens - 60,
             money=self.saved_money,
+            pays_from=session.pays_from,
+            broken_off_count=session.broken_off_count,
         )
 
     def of_session(self, session_id: str) -> CostView | None:

@@ -88,6 +88,9 @@ class ScriptedSession:
     fold_error_code: str = ""
     unsent_messages: int = 0
     unsent_tokens: int = 0
+    spent_tokens: int = 0  # on folds that came to nothing
+    pays_from: int | None = 11
+    broken_off_count: int = 0
     context_notice: ContextNotice = ""
     next_fold: NextFold | None = None
     project_root: str = ""
@@ -152,7 +155,7 @@ class ScriptedSession:
             summary_chars=summary,
             saved_percent=round(100 * (1 - summary / original)) if original else 0,
             unsent_tokens=self.unsent_tokens or 630 * len(self.records),
-            fold_tokens=sum(record.input_tokens + record.output_tokens for record in self.records),
+            fold_tokens=self.spent_tokens + sum(record.input_tokens + record.output_tokens for record in self.records),
         )
 
     @property

@@ -75,6 +75,26 @@ def test_what_the_folds_cost_is_what_the_provider_reported_or_an_estimate(chat: 
     assert not folds.savings(chat.session_id).is_fold_usage
 
 
+@pytest.mark.parametrize("folds_cost", [300, 700])
+def test_the_turn_from_which_folding_pays_is_told_before_it_comes(
+    chat: Chat, server: FakeOpenAI, folds_cost: int
+) -> None:
+    usage = {"prompt_tokens": folds_cost, "completion_tokens": 60, "total_tokens": folds_cost + 60}
+    made = [lambda body: text(content_of(body["messages"][0])[-400:-200], usage=usage)] * 20
+    server.script(*made, kind="summary", may_stay=True)
+    told, nets = {}, {}
+    for turn in range(1, 19):
+        chat.ask(turn, turn)
+        savings = chat.service.folds.savings(chat.session_id, ready=following(chat).ready)
+        nets[turn] = savings.net_tokens
+        if not savings.is_paid_back:
+            told[turn] = savings.pays_from
+    pays_from = max(turn for turn, net in nets.items() if net < 0) + 1
+    assert 3 in told  # the first summary is ready
+    assert 6 < pays_from < 16
+    assert all(turn is not None and abs(turn - pays_from) <= 3 for turn in told.values())
+
+
 @pytest.mark.parametrize("thirds", [("failed", "stopped", "casual", "tool"), ("regenerated", "retried")], ids="-".join)
 def test_each_third_turn_is_special_and_every_turn_is_shown_counted_and_covered_once(
     chat: Chat, server: FakeOpenAI, thirds: Sequence[str]

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from graph.core.cost import FoldCounts
 from graph.core.snapshot import without_overlap
+from graph.store.active import DISCARDED_CODE
 from graph.store.database import Lease
 from graph.store.record import RecordStore, RecordSums, VersionStore
 from graph.value.error import LeaseLostError, NotFoundError
@@ -220,6 +222,34 @@ def test_sums_are_over_records_in_force_and_costs_over_all(stores: StoreSet) -> 
         stores.records.adopt(lease, record.id)
     stores.complete(stores.make_record("thrown away", 13, 18).with_changes(input_tokens=50, output_tokens=5))
     assert stores.records.sums(SESSION) == RecordSums(2, 6, 3000, 600, 250, 25, 3)
+
+
+def test_folds_are_counted_once_whatever_became_of_their_summaries(stores: StoreSet) -> None:
+    lease = stores.make_session()
+    assert stores.records.fold_counts(SESSION) == FoldCounts(0, 0, 0, 0, 0, 0, 0)
+    for number in range(3):
+        record = stores.make_record(f"r{number}", number * 6 + 1, number * 6 + 6)
+        turns = tuple(range(3 * number + 1, 3 * number + 4))
+        stores.complete(record.with_changes(turns=turns, source_tokens=905))
+        if number < 2:
+            stores.records.adopt(lease, record.id)
+    ready = stores.records.get(SESSION, "r2")
+    for number, code in enumerate(("stopped", DISCARDED_CODE, "provider", "stopped")):
+        failed = stores.make_record(f"failed{number}", 19, 24)
+        stores.start(failed)
+        paid_tokens = 700 * (number < 3)
+        stores.records.end(failed.with_changes(status="FAILED", error_code=code, input_tokens=paid_tokens))
+    assert stores.records.fold_counts(SESSION) == FoldCounts(2, 2, 1800, 0, 6, 6, 2)
+    assert stores.records.fold_counts(SESSION, ready=[ready]) == FoldCounts(3, 3, 2700, 900, 9, 9, 2)
+
+    # Another version is the same fold, and a merge is none.
+    other = stores.make_record("again", 1, 6).with_changes(source_key="again", source_tokens=905, summary_tokens=305)
+    VersionStore(stores.database).add(other.with_changes(status="COMPLETED"), owner=OWNER, of="r0")
+    assert stores.records.fold_counts(SESSION) == FoldCounts(2, 2, 1500, 0, 6, 6, 2)
+    merge = stores.make_record("merge", 1, 12).with_changes(kind="merge", level=1, sources=("again", "r1"))
+    stores.complete(merge.with_changes(turns=(1, 2, 3, 4, 5, 6)))
+    stores.records.adopt(lease, "merge")
+    assert stores.records.fold_counts(SESSION) == FoldCounts(2, 0, 0, 0, 6, 6, 2)
 
 
 def text_records(stores: StoreSet, lease: Lease, turns: int) -> None:

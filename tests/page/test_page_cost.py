@@ -38,7 +38,8 @@ def test_amounts_are_told_with_what_they_are_and_without_prices_there_are_none(
     assert "그중 요약" not in page_shows
     assert " · ≈0.0100 USD" in page_shows
     assert "요약으로 무효화된 캐시: ≈60 · ≈0.0010 USD" in page_shows
-    assert "\n비용 ≈0.0030 USD 증가\n" in page_shows
+    assert "\n**아직 투자 단계: " in page_shows
+    assert ":small[:gray[비용 ≈0.0030 USD 증가]]" in page_shows
     assert "≈−" not in page_shows
     assert "보내지 않은 토큰은 캐시 단가로" in page_shows
 

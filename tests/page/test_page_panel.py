@@ -11,6 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from component import redraw
 from component.format import format_count
+from component.words.text import Language
+from component.words.wording import words_of
 from graph.value.record import Record
 from graph.value.view import Gauge, NextFold
 from tests.fake.scripted_service import ScriptedService
@@ -200,7 +202,8 @@ def test_figures_are_told_as_they_are(page: AppTest, service: ScriptedService) -
     for fold_tokens, net in ((1_284, "증가: ≈84"), (20_000, "증가: ≈18,800"), (260, "절감: ≈940")):
         session.records = [replace(record, input_tokens=fold_tokens // 2, output_tokens=0) for record in made]
         page_shows = page_text(page.run())
-        assert f"**순 {net} 토큰**" in page_shows
+        assert f"순 {net} 토큰" in page_shows
+        assert (f"**순 {net} 토큰**" in page_shows) == (fold_tokens == 260)
         assert f"요약에 쓴 토큰: {format_count(fold_tokens)}" in page_shows  # as its provider reported it
         assert "요약으로 무효화된 캐시: ≈60" in page_shows
     session.records = [replace(make_record((1, 2, 3), original_chars=100), summary_chars=112)]
@@ -217,6 +220,51 @@ def test_figures_are_told_as_they_are(page: AppTest, service: ScriptedService) -
     assert "총 요약" not in page_shows
     assert "토큰: ≈0" not in page_shows
     assert not page.get("vega_lite_chart")
+
+
+@pytest.mark.parametrize(
+    ("language", "changes", "told"),
+    [
+        ("ko", {}, "아직 투자 단계: 요약에 3,184토큰을 썼고, 이 속도면 약 11턴부터 이득입니다"),
+        (
+            "ko",
+            {"pays_from": 14, "broken_off_count": 2},
+            "아직 투자 단계: 요약에 3,184토큰을 썼고, 이 속도면 약 14턴부터 이득입니다 · 2번 중단됨",
+        ),
+        ("ko", {"pays_from": None}, "요약에 3,184토큰을 썼고, 이 속도로는 앞으로 200턴 안에 이득이 되지 않습니다"),
+        ("en", {}, "Not paid back yet: 3,184 tokens went into summaries; at this pace they pay from about turn 11"),
+        ("en", {"broken_off_count": 2}, "from about turn 11 · broken off: 2"),
+        ("en", {"pays_from": None}, "at this pace they won't pay within 200 turns"),
+    ],
+)
+def test_below_zero_one_sentence_says_from_when_it_pays_and_the_figures_are_details(
+    page: AppTest, service: ScriptedService, language: Language, changes: dict[str, Any], told: str
+) -> None:
+    page.session_state["panel_tabs"] = words_of(language).tab_statistics
+    page.session_state["language"] = language
+    identifier = store_session(service, 7)
+    session = service.stored[identifier]
+    session.records = [replace(record, input_tokens=1_592, output_tokens=0) for record in session.records]
+    service.stored[identifier] = replace(session, **changes)
+    open_page(page, identifier)
+    (box,) = (each for each in page.expander if each.key == "savings_details")
+    inside = "\n".join(str(each.value) for each in box.markdown)
+    outside = page_text(page).replace(inside, "")
+    assert f"{told}**" in outside
+    more = words_of(language).stat_net_more.partition(":")[0]
+    assert more in inside
+    assert more not in outside
+
+
+def test_what_was_spent_before_any_summary_is_in_use_is_told_without_a_forecast(
+    page: AppTest, service: ScriptedService
+) -> None:
+    page.session_state["panel_tabs"] = "통계"
+    identifier = store_session(service, 7)
+    session = service.stored[identifier]
+    session.records, session.spent_tokens, session.pays_from, session.broken_off_count = [], 5_809, None, 2
+    told = "**아직 투자 단계: 요약에 5,809토큰을 썼지만 쓰이는 요약이 아직 없습니다 · 2번 중단됨**"
+    assert told in page_text(open_page(page, identifier))
 
 
 def test_a_card_is_title_length_text_and_facts_and_the_rest_are_details(
