@@ -14,7 +14,7 @@ from graph.core.snapshot import SessionSnapshot
 from graph.core.text import estimate_tokens, sum_tokens
 from graph.core.turn import label_of, text_of
 from graph.fold.fact_carry import carried_facts, carried_line, room_for_wishes, without_line
-from graph.fold.spec import FoldSpec, fold_of
+from graph.fold.spec import BLOCK_TURNS, FoldSpec, fold_of
 from graph.strategy.base import Limits
 from graph.value.record import ArchivedMessage, Record, to_entry
 from prompt.system.framing import Language
@@ -47,13 +47,14 @@ def due_merge(
     sent = without_answered([to_entry(record) for record in active], language)
     if sum(entry["summary_tokens"] for entry in sent) <= limits.records_budget_tokens:
         return None
-    old = active[: max(0, len(active) - limits.newest_records)]
+    old = active[: len(active) - _first(active[::-1], limits.newest_records + 1) + 1]
     apart = [record for record in old if record.is_undone or _is_within(record, undone)]
     # The lowest level first: its records are the largest and the most.
-    due = next((run for run in _runs(old, raw, apart) if len(run) >= limits.merged_together), None)
+    together = limits.merged_together
+    due = next((run for run in _runs(old, raw, apart) if sum(map(_blocks_of, run)) >= together), None)
     if due is None:
         return None
-    sources = due[: limits.merged_together]
+    sources = due[: _first(due, together)]
     tokens = sum(record.summary_tokens for record in sources)
     bound_tokens = _bound_tokens(tokens, limits.merged_tokens)
     if sources[0].level:
@@ -62,6 +63,20 @@ def due_merge(
     return merge_fold(
         sources, rate, max(1, min(tokens // 2, enough_tokens)), language, is_newest=sources[-1] is active[-1]
     )
+
+
+def _blocks_of(record: Record) -> int:
+    """Returns how many records of one block a record stands for: two where both were folded by one call."""
+    return max(1, len(record.turns) // BLOCK_TURNS) if record.kind == "interval" else 1
+
+
+def _first(records: Sequence[Record], blocks: int) -> int:
+    """Returns how many of the first records stand for so many blocks; one more than there are if all don't."""
+    for count, record in enumerate(records, start=1):
+        blocks -= _blocks_of(record)
+        if blocks <= 0:
+            return count
+    return len(records) + 1
 
 
 def _bound_tokens(tokens: int, merged_tokens: int) -> int:

@@ -59,6 +59,15 @@ def test_the_oldest_eight_become_one_of_the_next_level() -> None:
     assert not spec.is_waited
 
 
+def test_a_record_of_two_blocks_counts_as_two() -> None:
+    """Twice as many turns would stay unmerged else, and twice as many be condensed into one bound."""
+    double = [record(2 * k, text=TEXT * 20).with_changes(turns=tuple(range(6 * k + 1, 6 * k + 7))) for k in range(12)]
+    assert due_merge(double[:11], 0.3, LIMITS, language="ko") is None
+    spec = due_merge(double, 0.3, LIMITS, language="ko")
+    assert spec is not None
+    assert spec.turns == tuple(range(1, 25))
+
+
 def test_a_merge_aims_below_its_hard_bound() -> None:
     spec = due_merge([record(k) for k in range(24)], 0.3, LIMITS, language="ko")
     assert spec is not None
