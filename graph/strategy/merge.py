@@ -21,8 +21,6 @@ from prompt.system.framing import Language
 
 # Of the sources; what is merged is half of them at most.
 _MERGED_SHARE: Final = 0.35
-# Of the budget of all records: without this bound on what is made of merges, the input would grow with every level.
-_BUDGET_SHARE: Final = 1 / 12
 _TURN_CHARS: Final = 40
 # Models that keep everything exactly write more than requested, and the line must still fit.
 _TEXT_SHARE: Final = 0.85
@@ -58,7 +56,7 @@ def due_merge(
     tokens = sum(record.summary_tokens for record in sources)
     bound_tokens = _bound_tokens(tokens, limits.merged_tokens)
     if sources[0].level:
-        bound_tokens = min(bound_tokens, max(limits.merged_tokens, int(limits.records_budget_tokens * _BUDGET_SHARE)))
+        bound_tokens = min(bound_tokens, limits.merged_tokens)  # or the input would grow with every level
     enough_tokens = max(bound_tokens, room_for_wishes(carried_facts(sources), language))
     return merge_fold(
         sources, rate, max(1, min(tokens // 2, enough_tokens)), language, is_newest=sources[-1] is active[-1]
