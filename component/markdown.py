@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from textwrap import dedent
 from typing import Final, NamedTuple
 
@@ -66,6 +67,9 @@ _MAIL_SIGN: Final = re.compile(r"(?<=[\w.+-])@(?=[\w-])")
 _ADDRESS_SIGN: Final = re.compile(r"(?P<parted>[:@]|(?<=www)\.)|[\\`*_~\[\]$&!#]", re.IGNORECASE)
 _SOFT_BREAK: Final = re.compile(r"(?<=[^\s\\])[ \t]*\n(?=[ \t]*\S)")
 _LAST_BREAK: Final = re.compile(r"(?<=[^\s\\])[ \t]*\n\Z")
+_TURN_MARK: Final = re.compile(
+    r"(?<!\S)\((?=turn|[\d-]+턴)(?:turns? )?(?P<first>\d{1,6})(?:-(?P<last>\d{1,6}))?턴?\)(?!\S)", re.IGNORECASE
+)
 _SPAN_BREAK: Final = re.compile(r"\s*\n\s*")
 # Lines that may go on with the paragraph before them: of a quote, and items that don't begin a list.
 _GOES_ON: Final = re.compile(r"[ \t]*(?:>[ \t>]*[^\s>]|(?!0*1[.)])\d{1,9}[.)][ \t])")
@@ -87,9 +91,35 @@ def answer_markdown(text: str) -> str:
     return _show(text)
 
 
-def summary_markdown(text: str) -> str:
-    """Escapes a summary's Markdown like `answer_markdown`; links are shown as the model reads them."""
-    return _show(text, has_links=False)
+def summary_markdown(text: str, turns: Sequence[int] = ()) -> str:
+    """Escapes a summary's Markdown like `answer_markdown`; links are shown as the model reads them.
+
+    The mark of each of its turns, `(3턴)`, begins a paragraph, as a link that the page's script leads to the turn.
+    """
+    shown, at = _show(split_turns(text, turns), has_links=False), 0
+    for mark in _turn_marks(text, turns):
+        begin = shown.find(mark[0], at)
+        link = f"[{mark[0][1:-1]}](#turn-{mark['first']}-{mark['last'] or mark['first']})"
+        shown, at = f"{shown[:begin]}{link}{shown[begin + len(mark[0]) :]}", begin + len(link)
+    return shown
+
+
+def split_turns(text: str, turns: Sequence[int]) -> str:
+    """Returns a summary with a paragraph for each of its turns, if it begins with the mark of one."""
+    ends = [mark.start() for mark in _turn_marks(text, turns)]
+    return "\n\n".join(text[begin:end].strip() for begin, end in pairwise([0, *ends[1:], len(text)]))
+
+
+def _turn_marks(text: str, turns: Sequence[int]) -> list[re.Match[str]]:
+    marks: list[re.Match[str]] = []
+    newest = 0
+    for mark in _TURN_MARK.finditer(text):
+        first, last = int(mark["first"]), int(mark["last"] or mark["first"])
+        # Any other is a reference to a turn.
+        if newest < first <= last and first in turns and last in turns and text.count("```", 0, mark.start()) % 2 == 0:
+            marks.append(mark)
+            newest = last
+    return marks if marks and not text[: marks[0].start()].strip() else []
 
 
 def _show(text: str, *, has_links: bool = True) -> str:

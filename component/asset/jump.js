@@ -1,7 +1,8 @@
-// Scrolls from a summary's card to its turns, from a fold's line to its card, and to recalled turns.
+// Scrolls from a summary to its turns, from a fold's line to its card, and to recalled turns.
 const CARD = "st-key-card_";
 const FOLD = "st-key-fold_";
 const MORE = "[class*='st-key-more_question_']";
+const TURN_LINK = `:is([class*='${CARD}'], [class*='${FOLD}']) a[href^='#turn-']`;
 const TOP_PIXELS = 72;
 const MARK_MILLISECONDS = 2500;
 const APART_MILLISECONDS = 150;
@@ -46,11 +47,12 @@ function turnAt(number) {
 }
 
 function onToTurns(event) {
-  const button = event.target.closest?.("button.to-turns, button.recalled-turn");
+  const button = event.target.closest?.(`button.to-turns, button.recalled-turn, ${TURN_LINK}`);
   if (!button) return;
-  const first = Number(button.dataset.first);
+  event.preventDefault(); // a link stays in the page
+  const [first, last] = button.hash?.split("-").slice(1) ?? [button.dataset.first, button.dataset.last];
   uncoverChat();
-  goToTurns(first, Number(button.dataset.last));
+  goToTurns(Number(first), Number(last));
 }
 
 function goToTurns(first, last) {

@@ -19,7 +19,7 @@ from component.format import (
     format_tokens,
     format_turns,
 )
-from component.markdown import summary_markdown
+from component.markdown import split_turns, summary_markdown
 from component.page_state import PageState
 from component.panel import record_dialog
 from component.panel.record_dialog import EDIT, REMAKE, VERSIONS
@@ -72,7 +72,8 @@ def draw(now: PageState, record: Record, *, is_active: bool = True, can_restore:
             choices = _choices(words.steering, now.session.session_id, record)
             widget.draw_menu(label, f"menu_card_{record.id}", choices)
         first = 1 if record.kind == "verbatim" else 0  # a note for the model, which isn't drawn
-        lines = "\n".join(filter(None, (line.lstrip("> ") for line in record.summary.splitlines()[first:])))
+        text = split_turns(record.summary, record.turns).splitlines()[first:]
+        lines = "\n".join(filter(None, (line.lstrip("> ") for line in text)))
         is_long = count_lines(lines, _LINE_EMS) > _CLAMPED_LINES + 1  # the button of a clamped text takes a line
         key, begin = f"summary_{record.id}", replace(record, summary=record.summary[:_SENT_CHARS])
         widget.draw_clamped(words, key, lambda is_whole: draw_summary(record if is_whole else begin), is_long=is_long)
@@ -95,7 +96,7 @@ def draw_summary(record: Record) -> None:
     if record.kind == "verbatim":
         st.text(record.summary.partition("\n> ")[2].replace("\n> ", "\n") or record.summary)
     else:
-        st.markdown(summary_markdown(record.summary), anchors=False)
+        st.markdown(summary_markdown(record.summary, record.turns), anchors=False)
 
 
 def _draw_why_verbatim(now: PageState, record: Record, *, is_active: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from playwright.sync_api import Locator, expect
@@ -176,6 +177,15 @@ def card_followed(stage: Stage) -> None:
     expect(stage.visitor.turn(10)).to_be_focused()
     stays_in_view(stage, stage.visitor.turn(10).get_by_test_id("stChatMessage").first)
     expect(stage.visitor.page.locator("[data-marked]")).to_have_count(0)
+
+
+def turn_of_summary_followed(stage: Stage) -> None:
+    """Each turn of a summary is a paragraph that begins with a link to it."""
+    stage.open_tab(stage.words.tab_summaries)
+    stage.visitor.note_marks()
+    stage.panel.locator('[class*="st-key-card_"] p:first-child > a[href="#turn-10-10"]').press("Enter")
+    stage.visitor.wait_for_marks(stage.visitor.turn(10))
+    expect(stage.visitor.page).not_to_have_url(re.compile("#"))
 
 
 def turns_recalled(stage: Stage) -> None:

@@ -287,6 +287,35 @@ def test_a_summary_keeps_its_text_and_addresses_but_no_links(summary: str, shown
     assert summary_markdown(summary) == shown
 
 
+@pytest.mark.parametrize(
+    ("summary", "shown"),
+    [
+        ("(58턴) **돈** 3~4\n(60턴) 없음", "[58턴](#turn-58-58) **돈** 3\\~4\n\n[60턴](#turn-60-60) 없음"),
+        ("(59턴) 가 (58턴)에서\n질문: 몇 시?", "[59턴](#turn-59-59) 가 (58턴)에서  \n질문: 몇 시?"),
+        (" (turns 58-59) budget (turn 60) port", "[turns 58-59](#turn-58-59) budget\n\n[turn 60](#turn-60-60) port"),
+        ("(58턴)\n- 가\n- 나\n(60턴) 다", "[58턴](#turn-58-58)\n- 가\n- 나\n\n[60턴](#turn-60-60) 다"),
+        (
+            "(58턴) 가\n```\n(59턴) 나\n```\n(60턴) 다",
+            "[58턴](#turn-58-58) 가\n```\n(59턴) 나\n```\n\n[60턴](#turn-60-60) 다",
+        ),
+        ("(58턴) 가 (58턴) 나 (61턴) 다", "[58턴](#turn-58-58) 가 (58턴) 나 (61턴) 다"),
+        ("요약: (58턴) 가 (59턴) 나", "요약: (58턴) 가 (59턴) 나"),
+        ("- (58턴) 가\n- (59턴) 나", "- (58턴) 가\n- (59턴) 나"),
+        ("(58) 가 (59) 나", "(58) 가 (59) 나"),
+        ("(57턴) 가 (58턴) 나", "(57턴) 가 (58턴) 나"),
+    ],
+)
+def test_a_summary_has_a_paragraph_a_turn(summary: str, shown: str) -> None:
+    assert summary_markdown(summary, (58, 59, 60)) == shown
+
+
+@given(st.lists(st.sampled_from(["(1턴)", "(2턴)", "(turns 1-2)", "**가**", "(나)", "`", "\n", " "])).map("".join))
+def test_a_summary_in_paragraphs_loses_nothing(summary: str) -> None:
+    shown = re.sub(r"\[([^]]*)\]\(#turn-[\d-]*\)", r"(\1)", summary_markdown(summary, (1, 2)))
+    said = summary_markdown(summary)
+    assert re.sub(r"[\\\s]", "", shown) == re.sub(r"[\\\s]", "", said)
+
+
 @example("http://")  # no address yet
 @given(st.text(alphabet="ab:/.@[]()<>!w\\h tp\n"))
 def test_no_bracket_of_a_summary_begins_a_link(summary: str) -> None:
