@@ -164,6 +164,16 @@ def _send_here(text: str) -> bool:
     return taken_by is not None
 
 
+def expect_message(identifier: str) -> None:
+    """Says that a message waits for the running answer."""
+
+    def expect() -> None:
+        with suppress(NotFoundError):  # the first message of a chat is on its way, too
+            service_provider.current().folds.expect_message(identifier)
+
+    _try(expect)
+
+
 def stop(identifier: str) -> None:
     _try(lambda: service_provider.current().turns.stop(identifier))
 

@@ -95,7 +95,7 @@ def take_sent(sent: Mapping[str, Any]) -> None:
 
 
 def _take_back(message_id: str) -> None:
-    attaching.take_back(f"user-{message_id}")
+    composer.take_back(message_id)
     redraw.changed()
 
 

@@ -1,7 +1,7 @@
 // Sends typed messages and presses of plain buttons (component/turn_buttons.py), and keeps each until the server has
 // heard it: of two requests that wait for a run Streamlit drops the first, and a lost connection takes what is on its
-// way. A message that waits its turn (queue.js) stays here meanwhile; the server is told of it alone to keep its files
-// apart.
+// way. A message that waits its turn (queue.js) stays here meanwhile; the server is told of it once, to keep its files
+// apart and to begin no summary before it.
 const HEARD = "i.heard";
 const OUTBOX = "turnfold_outbox";
 const ID_BYTES = 12;
@@ -54,7 +54,9 @@ function onPlainPress(event) {
 
 function sendOutbox() {
   if (outbox.length || presses.length) looking ??= setInterval(lookAtOutbox, LOOK_MILLISECONDS);
-  const messages = outbox.filter(({ waits, files, tries }) => !waits || (waits === "turn" && files && !tries));
+  const messages = outbox
+    .filter(({ waits, tries }) => !waits || (waits === "turn" && !tries))
+    .map((message) => ({ ...message, behind: outbox.filter(({ session, waits }) => waits && session === message.session).length }));
   if (!globalThis.turnfoldAsk || (!messages.length && !presses.length)) return;
   askedAt = performance.now();
   askServer("sent", { messages, presses });
@@ -68,9 +70,9 @@ function lookAtOutbox() {
   const isOpen = (message) => !refused.includes(message) && !isIn(heard?.taken, message);
   if (!outbox.every(isOpen)) setOutbox(outbox.filter(isOpen));
   refused.forEach(giveBack);
-  outbox.filter(({ id, tries }) => heard?.waiting.split(" ").includes(`${id}.${tries}`)).forEach(({ id, tries }) => {
+  outbox.filter(({ id, tries }) => heard?.waiting.split(" ").includes(`${id}.${tries}`)).forEach(({ id, waits, tries }) => {
     if (pending?.id === id) removePending();
-    tried.set(id, performance.now());
+    if (!waits) tried.set(id, performance.now());
     change(id, { waits: "turn", tries: tries + 1 });
   });
   moveQueue();

@@ -93,7 +93,7 @@ function onQueue(event) {
 
 function takeBack(message) {
   setOutbox(outbox.filter(({ id }) => id !== message.id));
-  if (message.files) askServer("taken_back", message.id);
+  askServer("taken_back", message.id);
   giveBack(message);
   document.querySelector(FIELD)?.focus();
 }

@@ -38,6 +38,7 @@ class _Sent(BaseModel, strict=True):
         waits: Not "" if it isn't to be sent yet, but has files that are to be set aside for it.
         is_queued: It waited its turn, and isn't sent after an answer that failed.
         tries: How often it was reported as waiting.
+        behind: How many of its session's messages wait.
     """
 
     id: str = Field(pattern="^[0-9a-f]{24}$")
@@ -48,6 +49,7 @@ class _Sent(BaseModel, strict=True):
     waits: str
     is_queued: bool
     tries: int
+    behind: int = 0
 
 
 @delivery.once
@@ -61,6 +63,12 @@ def take_sent(sent: object) -> None:
         if began and page_state.session_id() is None:
             page_state.open_session(began)
     redraw.changed()
+
+
+def take_back(message_id: str) -> None:
+    """Forgets a message that waited; its files are again for the next one."""
+    st.session_state.get(_WAITING, {}).pop(message_id, None)
+    attaching.take_back(f"user-{message_id}")
 
 
 def _take(message: _Sent, heard: dict[str, str | None]) -> None:
@@ -78,6 +86,8 @@ def _take(message: _Sent, heard: dict[str, str | None]) -> None:
         waiting.pop(message.id, None)
     except BusyError:
         waiting[message.id] = message.tries
+    if message.id in waiting or message.behind:
+        action.expect_message(message.session)
 
 
 @delivery.fragment(key=redraw.HEARD)

@@ -134,7 +134,7 @@ def _note(now: PageState, following: NextFold, *, has_records: bool) -> str:
     if failures >= FAILURES_TO_TELL:
         return words.fold_warning.format(count=failures)
     if following.is_making:
-        return words.fold_making
+        return words.fold_held if following.is_held else words.fold_making
     return words.fold_retry if failures else words.fold_waiting
 
 

@@ -420,6 +420,9 @@ class Words(Group):
         ),
     )
     fold_making = Both("Summarising…", "요약을 만들고 있습니다.")
+    fold_held = Both(
+        "Summaries are behind: they're made when you pause for a moment.", "요약이 밀렸습니다. 잠시 쉬면 만듭니다."
+    )
     fold_waiting = Both("The summary will be made with your next message.", "다음 메시지를 보낼 때 요약합니다.")
     fold_retry = Both(
         "The summary couldn't be made. It's tried again after the next answer.",

@@ -275,6 +275,15 @@ class FoldWorker:
         """The turn has ended."""
         self._queue.release(session_id)
 
+    def expect(self, session_id: str) -> None:
+        """A message waits for the turn that runs to end: on one slot no fold begins between the two."""
+        if self._models.has_one_slot:
+            self._queue.expect(session_id)
+
+    def is_held(self, session_id: str) -> bool:
+        """Whether the session's folds wait for its turns to pause."""
+        return self._queue.is_held(session_id)
+
     def remember(self, session_id: str, last: LastInput) -> None:
         """Remembers what a session's chat model was last sent and answered, for folds that are asked for behind it."""
         self.last_inputs.keep(session_id, last)

@@ -57,8 +57,9 @@ class JobQueue:
     Args:
         what: What is made, for the names of the threads and the log.
         max_threads: How many jobs run at once.
-        quiet_seconds: Returns how long to wait after a turn before a job begins that no turn stops; other jobs wait
-            for a tenth of it, so that a message that follows at once finds the server free.
+        quiet_seconds: Returns how long to wait after a turn before a job begins that no turn stops, or while another
+            turn is expected; else jobs wait for a tenth of it, so that a message that follows at once finds the server
+            free.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class JobQueue:
         self._lock = threading.RLock()  # put_all calls put
         self._lanes: dict[Lane, deque[_Job]] = {}  # only the first job of a lane is begun
         self._held: Counter[str] = Counter()
+        self._expected: set[str] = set()
         self._is_closing = False
         self._pool = ThreadPoolExecutor(max_workers=max_threads, thread_name_prefix=what)
 
@@ -107,6 +109,7 @@ class JobQueue:
         quiet for a while, and goes on to its end. Searches for due folds and what a turn waits for aren't stopped.
         """
         with self._lock:
+            self._expected.discard(session_id)
             self._held[session_id] += 1
             for (_, kind), jobs in self._lanes.items():
                 job = jobs[0]
@@ -124,6 +127,19 @@ class JobQueue:
                 del self._held[session_id]
             for lane in list(self._lanes):
                 self._begin(lane)
+
+    def expect(self, session_id: str) -> None:
+        """Another turn of this session will follow the one that runs: until it does, jobs wait the whole quiet time."""
+        with self._lock:
+            self._expected.add(session_id)
+
+    def is_held(self, session_id: str) -> bool:
+        """Whether a turn of this session, or one that is expected, keeps its folds and merges from being made."""
+        with self._lock:
+            first = {lane: self._lanes[lane][0] for lane in _lanes_of(session_id)[:2] if lane in self._lanes}
+            if any(job.is_working and not job.stop.is_set() for job in first.values()):
+                return False
+            return any(session_id in self._expected or self._is_held(lane, job) for lane, job in first.items())
 
     def has(self, lane: Lane, key: str) -> bool:
         """Whether this work is queued or running."""
@@ -161,6 +177,7 @@ class JobQueue:
     def forget(self, session_id: str) -> None:
         """Drops the queued work of a session and stops the running work."""
         with self._lock:
+            self._expected.discard(session_id)
             self._end(_lanes_of(session_id))
 
     def close(self) -> None:
@@ -202,7 +219,9 @@ class JobQueue:
 
     def _run(self, lane: Lane, job: _Job) -> None:
         if lane[1] is not None and not job.is_urgent:
-            job.stop.wait(self._quiet_seconds() * (1 if job.stops >= _MOST_STOPS else _SHORT_SHARE))
+            is_long = job.stops >= _MOST_STOPS or lane[0] in self._expected
+            if not job.stop.wait(self._quiet_seconds() * (1 if is_long else _SHORT_SHARE)):
+                self._expected.discard(lane[0])  # it hasn't come
         job.is_working = not job.stop.is_set()  # without the lock: put_all holds it until the last job is queued
         goes_on = not job.is_working
         try:

@@ -191,7 +191,13 @@ class Folds:
         for record in ready:
             snapshot = snapshot.adopting(record)
         behind = chosen.next_fold(snapshot)
-        return replace(behind, is_due=True, is_reset=is_reset, is_making=is_making, ready=ready)
+        is_held = self._fold_worker.is_held(session_id)
+        return replace(behind, is_due=True, is_reset=is_reset, is_making=is_making, is_held=is_held, ready=ready)
+
+    def expect_message(self, session_id: str) -> None:
+        """Says that a message will follow the running answer: where folds would keep it waiting, none begins before."""
+        self._access.own(session_id)
+        self._fold_worker.expect(session_id)
 
     def uses_rate(self, strategy: str) -> bool:
         """Whether the length of this strategy's summaries follows the compression rate."""

@@ -307,6 +307,7 @@ class NextFold:
         sent_turns: Number of complete turns sent if the strategy makes no summaries, else None.
         is_due: True if a fold is due: in progress, or made or failed since the last turn started.
         is_making: True if a due fold is in progress.
+        is_held: True if it waits until turns that follow one another pause, as the endpoint has one slot.
         ready: The finished folds that the next turn will use, oldest first, without merges.
     """
 
@@ -320,6 +321,7 @@ class NextFold:
     is_due: bool = False
     is_reset: bool = False
     is_making: bool = False
+    is_held: bool = False
     ready: tuple[Record, ...] = ()
 
     @property

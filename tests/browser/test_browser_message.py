@@ -221,6 +221,7 @@ def test_a_message_that_goes_otherwise_is_shown_once_too(visitor: Visitor, fake_
     if kind == "queued":
         visitor.write(message)
         expect(visitor.page.locator(".waiting p")).to_have_text(message)
+        expect(visitor.page.locator("i.heard")).to_have_attribute("data-waiting", re.compile(r"^[0-9a-f]{24}\.0$"))
         watch(visitor, message)
         gate.set()
         visitor.wait_for_end(2)

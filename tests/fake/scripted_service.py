@@ -294,6 +294,9 @@ class ScriptedService:
         session.past_records, session.records = [*session.past_records, *session.records], []
         session.resets.append(len(session.turns))
 
+    def expect_message(self, session_id: str) -> None:
+        self.act(f"expect_message {session_id}")
+
     def undo_reset(self, session_id: str) -> None:
         self.act(f"undo_reset {session_id}")
         session = self.session_of(session_id)

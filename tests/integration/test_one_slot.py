@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
@@ -68,6 +69,21 @@ def test_a_fold_is_stopped_when_a_turn_begins_and_made_after_its_answer(
     third, fourth = slot.served[2], slot.served[4]
     assert fourth.evaluated < 1.5 * third.evaluated
     assert chat.covered == [(1, 2, 3)]
+
+
+def test_no_fold_begins_while_messages_queue(open_chat: OpenChat, slot: OneSlot) -> None:
+    chat = open_chat(model_slots=1, fold_wait_seconds=2)
+    folds = chat.service.folds
+    for number in range(1, 7):
+        chat.start(question(number))
+        folds.expect_message(chat.session_id)
+        assert isinstance(chat.events()[-1], TurnFinished)
+        time.sleep(0.5)  # a page that is late; otherwise a fold begins after a tenth of the two seconds
+    assert folds.next_fold(chat.session_id, strategy="interval").is_held
+    say_all(chat, 7, 7)
+    chat.wait_for_folds()
+    assert kinds(slot) == [*[("chat", True)] * 7, *[("summary", True)] * 2]
+    assert not folds.next_fold(chat.session_id, strategy="interval").is_held
 
 
 def test_what_is_stopped_is_no_failure_and_costs_what_was_said(

@@ -214,6 +214,13 @@ def send(about: About) -> Iterator[Press]:
     assert ended(about).last_turn.user_text == "Another message"
 
 
+@shows("action.expect_message", refusal=None)
+def queue_a_message(about: About) -> Iterator[Press]:
+    later = {**sent("A later message", about.session_id), "waits": "turn"}
+    yield partial(browser.take_sent, {"messages": [later], "presses": []})
+    assert about.last_turn.user_text != "A later message"
+
+
 @shows("browser.take_sent", "action.take")
 def send_a_command(about: About) -> Iterator[Press]:
     yield partial(browser.take_sent, {"messages": [sent("/compact", about.session_id)], "presses": []})

@@ -314,7 +314,9 @@ def test_a_finished_summary_is_a_card_with_its_menu_before_the_next_message(
     session.next_fold = NextFold(turns=(1, 2, 3), original_chars=1240, is_due=True, is_making=True)
     page_shows = page_text(open_page(page, identifier))
     assert "요약을 만들고 있습니다." in page_shows
-    session.next_fold = replace(session.next_fold, is_making=False)
+    session.next_fold = replace(session.next_fold, is_held=True)
+    assert "요약이 밀렸습니다. 잠시 쉬면 만듭니다." in page_text(page.run())
+    session.next_fold = replace(session.next_fold, is_making=False, is_held=False)
     assert "다음 메시지를 보낼 때 요약합니다." in page_text(page.run())
     ready = make_record((1, 2, 3), summary="먼저 볼 수 있는 요약")
     session.next_fold = replace(session.next_fold, ready=(ready,))

@@ -198,6 +198,23 @@ def test_a_message_whose_files_are_not_all_there_is_refused_and_takes_none(
     assert "icon_detach_0" in keys(page)
 
 
+def test_the_service_is_told_of_messages_that_wait_as_long_as_there_are_any(
+    page: AppTest, service: ScriptedService
+) -> None:
+    def told() -> int:
+        return service.calls.count("expect_message session-1")
+
+    send(page, "먼저 보낼 말", 1, files=0)
+    assert told() == 0
+    send(page, "기다릴 말", 2, files=0, waits="turn", behind=2)
+    send(page, "더 기다릴 말", 3, files=0, waits="turn", behind=2)
+    assert told() == 2
+    send(page, "기다린 말", 2, files=0, tries=1, is_queued=True, behind=1)
+    assert told() == 3
+    send(page, "더 기다린 말", 3, files=0, tries=1, is_queued=True)
+    assert told() == 3
+
+
 @pytest.mark.parametrize("status", ["failed", "asking"])
 def test_a_queued_message_waits_behind_an_answer_that_failed_or_asks(
     page: AppTest, service: ScriptedService, status: TurnStatus

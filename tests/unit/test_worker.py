@@ -292,6 +292,33 @@ def test_work_that_was_stopped_twice_waits_for_quiet(works: Works) -> None:
     slow.queue.close()
 
 
+def test_no_work_begins_between_a_turn_and_the_one_that_is_expected(works: Works) -> None:
+    works.queue.close()
+    quick = Works(max_threads=2, quiet_seconds=1.0)
+    quick.queue.hold("one")
+    quick.queue.expect("one")
+    assert not quick.queue.is_held("one")
+    quick.put(ONE, "a")
+    quick.put(OTHER, "x")
+    quick.queue.release("one")
+    quick.wait_for("x")
+    threading.Event().wait(0.3)  # three times what it waits otherwise
+    assert quick.started == ["x"]
+    assert (quick.queue.is_held("one"), quick.queue.is_held("other")) == (True, False)
+    quick.queue.hold("one")
+    assert quick.queue.is_held("one")
+    quick.queue.release("one")
+    quick.wait_for("a")
+    assert not quick.queue.is_held("one")
+    quick.let_go("a", "x")
+    quick.wait_until_idle()
+    quick.queue.expect("one")
+    quick.put(ONE, "b")
+    quick.wait_for("b")  # the turn hasn't come
+    assert not quick.queue.is_held("one")
+    quick.queue.close()
+
+
 FIRST, SECOND, LAST = TurnStarted("s", 1, 1), TokenDelta("a"), TurnFinished(1, "m", "a")
 
 
