@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from textwrap import dedent
 from typing import Final, NamedTuple
 
@@ -70,6 +70,10 @@ _LAST_BREAK: Final = re.compile(r"(?<=[^\s\\])[ \t]*\n\Z")
 _TURN_MARK: Final = re.compile(
     r"(?<!\S)\((?=turn|[\d-]+턴)(?:turns? )?(?P<first>\d{1,6})(?:-(?P<last>\d{1,6}))?턴?\)(?!\S)", re.IGNORECASE
 )
+_BARE_LINE: Final = re.compile(
+    r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})(?:[ \t]+|$))?(?:\*{1,3}|`{1,2}|[`~]{3,}.*|\${1,2})?[ \t]*"
+)
+_CODE_SPAN: Final = re.compile(r"`[^`]*`?")
 _SPAN_BREAK: Final = re.compile(r"\s*\n\s*")
 # Lines that may go on with the paragraph before them: of a quote, and items that don't begin a list.
 _GOES_ON: Final = re.compile(r"[ \t]*(?:>[ \t>]*[^\s>]|(?!0*1[.)])\d{1,9}[.)][ \t])")
@@ -89,6 +93,24 @@ def answer_markdown(text: str) -> str:
     (`:red[…]`, `:smile:`, ` -> `) are text. Code and addresses are unchanged.
     """
     return _show(text)
+
+
+def growing_markdown(text: str) -> str:
+    """Returns the `answer_markdown` of a text that grows.
+
+    Marks that nothing stands behind yet aren't shown, a table is from its second line on. Open bold text is bold.
+    """
+    blocks = [block for block in _blocks(text) if block.text]
+    rows = [*takewhile(lambda block: block.is_prose and _is_row(block.text), reversed(blocks))]
+    if rows and not rows[2:] and not (rows[1:] and rows[0].text.endswith("\n")):
+        return answer_markdown(text[: -sum(len(row.text) for row in rows)])
+    line = text.rpartition("\n")[2]
+    if blocks and _BARE_LINE.fullmatch(line) and (blocks[-1].is_prose or "\n" not in blocks[-1].text):
+        return answer_markdown(text[: len(text) - len(line)])
+    if blocks and blocks[-1].is_prose and _CODE_SPAN.sub("", line).count("**") % 2:
+        text = text.rstrip("* ")
+        text += "**" if _CODE_SPAN.sub("", text.rpartition("\n")[2]).count("**") % 2 else ""
+    return answer_markdown(text)
 
 
 def summary_markdown(text: str, turns: Sequence[int] = ()) -> str:

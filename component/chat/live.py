@@ -21,7 +21,7 @@ from component.action import TurnPlace
 from component.bridge import delivery
 from component.chat import picture
 from component.format import escape_label, format_turns
-from component.markdown import answer_markdown
+from component.markdown import answer_markdown, growing_markdown
 from component.page_state import PageState
 from component.widget import error_box
 from component.words.words import Words
@@ -244,8 +244,8 @@ class _GrowingText:
         self._parts: list[str] = []
         self._drawn: list[DeltaGenerator] = []
 
-    def show(self, text: str) -> None:
-        parts = split_paragraphs(answer_markdown(text), self._parts)
+    def show(self, text: str, *, is_whole: bool = False) -> None:
+        parts = split_paragraphs(answer_markdown(text) if is_whole else growing_markdown(text), self._parts)
         for index, part in enumerate(parts):
             if index == len(self._drawn):
                 self._drawn.append(self._box.markdown(part, anchors=False))
@@ -305,7 +305,7 @@ def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: boo
         following = now.service.turns.live(identifier, seen=seen, wait_seconds=_PAUSE_SECONDS)
         if following is None or following.number != seen.number:
             ended = now.service.turns.transcript(identifier, last=1).turns[-1]
-            answer.show(ended.answer_text)
+            answer.show(ended.answer_text, is_whole=True)
             redraw.ask(redraw.stale_parts())
             return
         turn = following

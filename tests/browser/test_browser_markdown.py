@@ -153,9 +153,10 @@ GROWING = (
     "$$S = \\begin{pmatrix} 1 & 2 \\\\ 3 & 4 \\end{pmatrix}$$\n\n"
     "```python\ndef f(x):\n    return x ** 2  # $5 **굵게**\n```\n\n**끝**입니다."
 )
-# Notes what is red, or says that something is wrong, in each frame of the answer.
-NOTE_RED = """() => {
-    window.red = new Set();
+# Notes what is red, says that something is wrong, or is a mark of Markdown, in each frame of the answer.
+NOTE_FLASHES = """() => {
+    window.flashes = new Set();
+    const isMark = (part, text) => !part.closest("pre, .katex") && /^(#+|\\d+[.)]|\\*\\*.*|\\|.*)$/m.test(text.trim());
     const isRed = (part) => {
         const [r, g, b] = getComputedStyle(part).color.match(/[\\d.]+/g).map(Number);
         return r > 140 && r > 1.8 * g && r > 1.8 * b && !part.closest(".token, [hidden]");
@@ -165,7 +166,8 @@ NOTE_RED = """() => {
             const texts = document.createTreeWalker(answer, NodeFilter.SHOW_TEXT);
             while (texts.nextNode()) {
                 const { data, parentElement } = texts.currentNode;
-                if (data.trim() && (isRed(parentElement) || /error/i.test(data))) window.red.add(data);
+                const isWrong = isRed(parentElement) || isMark(parentElement, data) || /error/i.test(data);
+                if (data.trim() && isWrong) window.flashes.add(data);
             }
         }
         requestAnimationFrame(note);
@@ -174,15 +176,15 @@ NOTE_RED = """() => {
 }"""
 
 
-def test_nothing_is_red_while_an_answer_grows(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+def test_no_error_or_mark_flashes_while_an_answer_grows(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
     asked = "그림과 표와 수식과 코드를 천천히 보여 주세요."
     pieces = [GROWING[start : start + 8] for start in range(0, len(GROWING), 8)]
     fake_openai.script(text(*pieces, pause_seconds=0.06), to=asked)
     visitor.open()
-    visitor.page.evaluate(NOTE_RED)
+    visitor.page.evaluate(NOTE_FLASHES)
     visitor.ask(asked)
     answer = visitor.turn(1).get_by_test_id("stChatMessage").last
     expect(answer.locator("[data-testid='stMermaidChart'] img")).to_have_count(2)
     expect(answer.locator(".katex-display")).to_have_count(2)
-    assert visitor.page.evaluate("[...red]") == []
+    assert visitor.page.evaluate("[...flashes]") == []
     visitor.expect_no_complaint()

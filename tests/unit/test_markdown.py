@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from component.markdown import answer_markdown, summary_markdown
+from component.markdown import answer_markdown, growing_markdown, summary_markdown
 
 
 @pytest.mark.parametrize(
@@ -252,6 +252,31 @@ def test_a_line_break_of_an_answer_is_one(answer: str, shown: str) -> None:
 )
 def test_an_open_diagram_or_formula_is_code(growing: str, shown: str) -> None:
     assert answer_markdown(growing) == shown
+
+
+@pytest.mark.parametrize(
+    ("growing", "shown"),
+    [
+        *(
+            (f"가\n{mark}", "가\n")
+            for mark in ("3.", "3. ", "3. **", "- ", "##", "## ", "> ", "> - **", "``", "```mer", "$$")
+        ),
+        ("값은 **", "값은"),
+        ("값은 **굵", "값은 **굵**"),
+        ("- **굵은 ", "- **굵은**"),
+        ("값은 **굵게*", "값은 **굵게**"),
+        ("값은 **굵게**", "값은 **굵게**"),
+        ("`x ** 2`와 `y **", "`x ** 2`와 `y **"),
+        ("```\n3. **", "```\n3. **"),
+        ("표\n| 가 | 나", "표\n"),
+        ("표\n| 가 | 나 |\n|--", "표\n"),
+        ("| 가 |\n|---|\n| 1", "| 가 |\n|---|\n| 1"),
+        ("2026년 3", "2026년 3"),
+        ("", ""),
+    ],
+)
+def test_a_growing_text_shows_no_bare_marks(growing: str, shown: str) -> None:
+    assert growing_markdown(growing) == shown
 
 
 def test_a_break_is_drawn_in_a_table_alone() -> None:
