@@ -15,7 +15,7 @@ from component.panel import card, input_tab, ledger_box, panel_head, record_dial
 from component.project import project_tab
 from component.words.wording import describe_facts
 from component.words.words import Words
-from graph.value.view import FORECAST_TURNS, ChartPoint, CostView, Money, PinView, Savings
+from graph.value.view import FORECAST_TURNS, ChartPoint, CostView, Money, PinView, Savings, Statistics
 
 
 def draw_pin_list(now: PageState, pins: PinView) -> None:
@@ -294,24 +294,39 @@ def _draw_statistics(now: PageState) -> None:
         widget.draw_note(words.no_records)
         return
     identifier = now.session.session_id
-    if not sums.record_count:
-        widget.draw_note(words.stat_nothing)
-    else:
+    past = now.service.folds.past_statistics(identifier) if now.following.is_reset else None
+    if past is not None and not (past.record_count or past.unsent_tokens or past.fold_tokens):
+        past = None
+    if sums.record_count:
         with st.container(border=True, gap="xsmall"):
-            st.markdown(words.stat_count.format(count=sums.record_count, turns=sums.folded_turn_count))
-            original, summary = format_count(sums.original_chars), format_count(sums.summary_chars)
-            st.markdown(words.stat_chars.format(original=original, summary=summary))
-            template, saved = words.stat_saved if sums.saved_percent >= 0 else words.stat_grown, sums.saved_percent
-            st.markdown(template.format(percent=abs(saved), length_percent=100 - saved))
+            _draw_sums(words, sums)
             if counts := now.service.folds.fact_counts(identifier):
                 st.markdown(words.stat_facts.format(counts=describe_facts(words, counts)))
             if now.following.ready:
                 widget.draw_note(words.fold_ready)
+    else:
+        widget.draw_note(words.no_records_since_reset if past else words.stat_nothing)
     has_savings = bool(sums.record_count or sums.unsent_tokens or sums.fold_tokens)
     if has_savings:
         savings = now.service.folds.savings(identifier, ready=now.following.ready)
         draw_savings_box(words, savings, has_records=bool(sums.record_count))
+    if past is not None:
+        with st.container(border=True, gap="xsmall", key="before_reset"):
+            st.markdown(f"**{words.stat_past}**")
+            if past.record_count:
+                _draw_sums(words, past)
+            st.markdown(words.stat_unsent.format(tokens=format_tokens(past.unsent_tokens, is_usage=False)))
+            spent = format_tokens(past.fold_tokens, is_usage=past.is_fold_usage)
+            st.markdown(words.stat_fold_cost.format(tokens=spent))
     draw_cost_box(now, identifier)
     if has_savings:
         st.subheader(words.chart_title, anchor=False)
         draw_chart(words, now.service.folds.chart(identifier))
+
+
+def _draw_sums(words: Words, sums: Statistics) -> None:
+    st.markdown(words.stat_count.format(count=sums.record_count, turns=sums.folded_turn_count))
+    original, summary = format_count(sums.original_chars), format_count(sums.summary_chars)
+    st.markdown(words.stat_chars.format(original=original, summary=summary))
+    template, saved = words.stat_saved if sums.saved_percent >= 0 else words.stat_grown, sums.saved_percent
+    st.markdown(template.format(percent=abs(saved), length_percent=100 - saved))

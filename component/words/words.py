@@ -569,6 +569,7 @@ class Words(Group):
         "No summary yet. Once turns are summarised or left out, this shows what it saves.",
         "아직 요약이 없습니다. 요약하거나 보내지 않는 턴이 생기면 얼마나 아꼈는지 나타납니다.",
     )
+    stat_past = Both("Before the reset", "초기화 전")
     chart_title = Both("Tokens sent per turn", "턴마다 보낸 토큰")
     chart_turn = Both("Turn", "턴")
     chart_tokens = Both("Tokens (≈)", "토큰 (≈)")

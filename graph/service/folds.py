@@ -28,6 +28,7 @@ from graph.fold.review import invented_facts, quote
 from graph.fold.spec import FoldSpec, round_rate
 from graph.node.fold_worker import FoldWorker
 from graph.service.access import Choices, SessionAccess
+from graph.store.record import RecordSums
 from graph.store.session import SessionRow
 from graph.store.token_use import TokenUseStore
 from graph.strategy.base import first_turn
@@ -49,6 +50,7 @@ from graph.value.view import (
     NamedImage,
     NextFold,
     Passages,
+    PastStatistics,
     PinnedMessage,
     PinView,
     Savings,
@@ -122,18 +124,19 @@ class Folds:
         self._access.own(session_id)
         sums = self._stores.records.sums(session_id, ready=ready)
         client_changes, lost_tokens = self._stores.blocks.losses(session_id, "client")
-        saved = round(100 * (1 - sums.summary_chars / sums.original_chars)) if sums.original_chars else 0
         return Statistics(
-            record_count=sums.record_count,
-            folded_turn_count=sums.folded_turn_count,
-            original_chars=sums.original_chars,
-            summary_chars=sums.summary_chars,
-            saved_percent=saved,
+            **_totals(sums),
             unsent_tokens=self._stores.calls.unsent_tokens(session_id),
-            fold_tokens=sums.input_tokens + sums.output_tokens,
             client_changes=client_changes,
             lost_tokens=lost_tokens,
         )
+
+    def past_statistics(self, session_id: str) -> PastStatistics:
+        """Returns the totals of what came before the last reset."""
+        self._access.own(session_id)
+        sums = self._stores.records.sums(session_id, is_past=True)
+        unsent_tokens = self._stores.calls.past_unsent_tokens(session_id)
+        return PastStatistics(**_totals(sums), unsent_tokens=unsent_tokens, is_fold_usage=not sums.estimated_count)
 
     def savings(self, session_id: str, *, ready: Sequence[Record] = ()) -> Savings:
         """Returns what folds saved since the last reset, and what they cost; the next turn will use `ready` folds."""
@@ -724,6 +727,17 @@ class Folds:
             for pin in pins
         )
         return PinView(messages, budget, sum(message.tokens for message in messages))
+
+
+def _totals(sums: RecordSums) -> dict[str, int]:
+    return {
+        "record_count": sums.record_count,
+        "folded_turn_count": sums.folded_turn_count,
+        "original_chars": sums.original_chars,
+        "summary_chars": sums.summary_chars,
+        "saved_percent": round(100 * (1 - sums.summary_chars / sums.original_chars)) if sums.original_chars else 0,
+        "fold_tokens": sums.input_tokens + sums.output_tokens,
+    }
 
 
 def _checked_instruction(instruction: str) -> str:

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, bind
 from graph.core.cost import SentCall
 from graph.core.manifest import LONGEST_CHAIN, Manifest, decode_all, decode_manifest, encode_manifest
 from graph.store.database import Database, Lease
-from graph.store.schema import aside_table, call_table, message_table, session_table, turn_table
+from graph.store.schema import aside_table, call_table, message_table, reset_table, session_table, turn_table
 from graph.store.session import change_session, title_values
 from graph.value.error import DatabaseError
 
@@ -28,6 +28,7 @@ _LEAST_CALLS = 3
 _LEAST_SPREAD = 0.25
 _NO_TURN_YET = 2**31 - 1
 _call = call_table.c
+_reset = reset_table.c
 _KEY = (_call.turn, _call.attempt, _call.ordinal)
 
 
@@ -246,6 +247,19 @@ class CallStore:
             begin, left_tokens = _since_reset(connection, session_id)
             unsent = func.sum(_call.full_tokens - left_tokens - _call.sent_tokens)
             worked = (*_answers(session_id), _call.error_code == "", _call.turn >= begin)
+            return int(connection.execute(select(func.coalesce(unsent, 0)).where(*worked)).scalar_one())
+
+    def past_unsent_tokens(self, session_id: str) -> int:
+        """Returns what `unsent_tokens` was at each reset, in sum."""
+        begins = select(func.max(_reset.turn) + 1).where(_reset.session_id == session_id, _reset.turn < _call.turn)
+        left = select(turn_table.c.history_tokens).where(
+            turn_table.c.session_id == session_id, turn_table.c.number == begins.correlate(call_table).scalar_subquery()
+        )
+        left_tokens = func.coalesce(left.correlate(call_table).scalar_subquery(), 0)
+        unsent = func.sum(_call.full_tokens - left_tokens - _call.sent_tokens)
+        with self._database.read() as connection:
+            begin, _ = _since_reset(connection, session_id)
+            worked = (*_answers(session_id), _call.error_code == "", _call.turn < begin)
             return int(connection.execute(select(func.coalesce(unsent, 0)).where(*worked)).scalar_one())
 
     def sent(self, session_id: str) -> list[SentCall]:

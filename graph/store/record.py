@@ -237,17 +237,21 @@ class RecordStore:
             last = connection.execute(asked.order_by(_record.sequence.desc()).limit(1)).scalar()
         return last == "COMPLETED"
 
-    def sums(self, session_id: str, *, ready: Sequence[Record] = ()) -> RecordSums:
-        """Returns the sums, as if `ready` records were active; a turn shared by two records counts once."""
-        of_session, counted = _record.session_id == session_id, IS_ACTIVE
+    def sums(self, session_id: str, *, ready: Sequence[Record] = (), is_past: bool = False) -> RecordSums:
+        """Returns the sums, as if `ready` records were active; a turn shared by two records counts once.
+
+        With `is_past`, those of the records that were active before a reset, and of the cost until then.
+        """
+        of_session, is_counted = _record.session_id == session_id, not_(IS_IN_CONTEXT) if is_past else IS_IN_CONTEXT
+        counted = and_(IS_ADOPTED, is_counted)
         for record in ready:
             covered = and_(_record.from_position >= record.from_position, _record.to_position <= record.to_position)
             counted = or_(_record.id == record.id, and_(counted, not_(covered)))
         sizes, costs = (_record.original_chars, _record.summary_chars), (_record.input_tokens, _record.output_tokens)
         columns: list[ColumnElement[int]] = [
             *(func.coalesce(func.sum(column).filter(counted), 0) for column in sizes),
-            *(func.coalesce(func.sum(column).filter(IS_IN_CONTEXT), 0) for column in costs),
-            func.count().filter(IS_IN_CONTEXT, not_(_record.is_usage), costs[0] + costs[1] > 0),
+            *(func.coalesce(func.sum(column).filter(is_counted), 0) for column in costs),
+            func.count().filter(is_counted, not_(_record.is_usage), costs[0] + costs[1] > 0),
         ]
         with self._database.read() as connection:
             turns = connection.execute(select(_record.turns).where(of_session, counted)).scalars().all()

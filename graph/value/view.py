@@ -296,6 +296,13 @@ class Statistics:
 
 
 @dataclass(frozen=True)
+class PastStatistics(Statistics):
+    """Totals of what came before the last reset; `is_fold_usage` is False if some of `fold_tokens` were estimated."""
+
+    is_fold_usage: bool = True
+
+
+@dataclass(frozen=True)
 class NextFold:
     """The unfolded part of a session, that of `ready` folds left out, and when the strategy folds it.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +25,7 @@ from graph.value.view import (
     NamedImage,
     NextFold,
     Outline,
+    PastStatistics,
     Place,
     Savings,
     SavingsMoney,
@@ -215,6 +216,10 @@ class ScriptedService:
 
     def statistics(self, session_id: str, *, ready: Sequence[Record] = ()) -> Statistics:
         return self._look("statistics", session_id).statistics(ready)
+
+    def past_statistics(self, session_id: str) -> PastStatistics:
+        session = self._look("past_statistics", session_id)
+        return PastStatistics(**asdict(replace(session, records=session.past_records).statistics()))
 
     def savings(self, session_id: str, *, ready: Sequence[Record] = ()) -> Savings:
         session = self._look("savings", session_id)

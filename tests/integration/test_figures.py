@@ -172,6 +172,39 @@ def test_figures_begin_anew_with_a_reset(chat: Chat, server: FakeOpenAI) -> None
     assert chat.rows(spent, session_id) == [(statistics.fold_tokens,)]
 
 
+def test_the_figures_before_each_reset_are_kept_in_sum(chat: Chat, server: FakeOpenAI) -> None:
+    folds, session_id = chat.service.folds, chat.session_id
+
+    def now() -> tuple[int, ...]:
+        return _figures(folds.statistics(session_id))
+
+    def past() -> tuple[int, ...]:
+        return _figures(folds.past_statistics(session_id))
+
+    chat.ask(1, 5)
+    first = now()
+    assert not any(past())
+    folds.reset(session_id)
+    assert past() == first
+    server.script(
+        text("질문 6번까지 서버 이전 일정과 예산을 이야기했다. " * 8, usage=None), kind="summary", may_stay=True
+    )
+    chat.ask(6, 10)
+    second = now()
+    assert (past(), folds.past_statistics(session_id).is_fold_usage) == (first, True)
+    folds.reset(session_id)
+    assert past() == tuple(sum(pair) for pair in zip(first, second, strict=True))
+    assert not folds.past_statistics(session_id).is_fold_usage
+    assert all(second)
+    folds.undo_reset(session_id)
+    assert (past(), now()) == (first, second)
+
+
+def _figures(of: Statistics) -> tuple[int, ...]:
+    chars = of.original_chars, of.summary_chars
+    return of.record_count, of.folded_turn_count, *chars, of.unsent_tokens, of.fold_tokens
+
+
 def test_the_chart_has_the_last_answered_call_of_a_turn(chat: Chat, server: FakeOpenAI) -> None:
     def last_point() -> tuple[int, int]:
         point = chat.service.folds.chart(chat.session_id)[-1]

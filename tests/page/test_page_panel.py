@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from component import redraw
 from component.format import format_count
-from component.words.text import Language
+from component.words.text import LANGUAGES, Language
 from component.words.wording import words_of
 from graph.value.record import Record
 from graph.value.view import Gauge, NextFold
@@ -254,6 +254,40 @@ def test_below_zero_one_sentence_says_from_when_it_pays_and_the_figures_are_deta
     more = words_of(language).stat_net_more.partition(":")[0]
     assert more in inside
     assert more not in outside
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_figures_from_before_a_reset_stay_in_sight(
+    page: AppTest, service: ScriptedService, language: Language
+) -> None:
+    words = words_of(language)
+    page.session_state["panel_tabs"] = words.tab_statistics
+    page.session_state["language"] = language
+    identifier = store_session(service, 7)
+    count = words.stat_count.format(count=2, turns=6)
+    assert f"**{words.stat_past}**" not in page_text(open_page(page, identifier))
+    service.reset(identifier)
+    service.stored[identifier].next_fold = NextFold(turns=(8, 9, 10), turns_left=3, is_reset=True)
+    page_shows = page_text(page.run())
+    assert words.stat_nothing not in page_shows
+    assert words.no_records_since_reset in page_shows
+    past = page_shows[page_shows.index(f"**{words.stat_past}**") :]
+    for told in (count, words.stat_unsent.format(tokens="≈1,260"), words.stat_fold_cost.format(tokens="2,568")):
+        assert told in past
+
+    # With the first summary after it they stand below the new figures.
+    service.stored[identifier].records = [make_record((8, 9, 10))]
+    page_shows = page_text(page.run())
+    new = words.stat_count.format(count=1, turns=3)
+    assert page_shows.index(new) < page_shows.index(f"**{words.stat_past}**") < page_shows.index(count)
+
+    # A chat without summaries has none from before a reset either.
+    other = store_session(service, 1)
+    service.reset(other)
+    service.stored[other].next_fold = NextFold(turns=(2, 3), turns_left=2, is_reset=True)
+    page_shows = page_text(open_page(page, other))
+    assert words.stat_nothing in page_shows
+    assert f"**{words.stat_past}**" not in page_shows
 
 
 def test_what_was_spent_before_any_summary_is_in_use_is_told_without_a_forecast(
