@@ -93,6 +93,9 @@ def test_chat_of_seven_turns_has_two_folds_and_tells_what_they_save(chat: Chat, 
     assert savings.unsent_tokens == sum(point.full_tokens - point.sent_tokens for point in folds.chart(chat.session_id))
     assert cost is not None
     assert cost.total.amount > 0
+    folds.reset(chat.session_id)
+    past = folds.past_statistics(chat.session_id)
+    assert (past.record_count, past.unsent_tokens) == (2, savings.unsent_tokens)
 
 
 def test_turns_go_on_at_another_server_from_the_state_that_this_one_left(
