@@ -15,7 +15,7 @@ from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import ScriptedCall, text, tools
 
 # More than a summary has room for, so that some are missing from it.
-MEASURED = ", ".join(f"{7 * number} kg" for number in range(1, 100))
+MEASURED = ", ".join(f"{7 * number} kg" for number in range(1, 80))
 # How high the text is, how high a line of it, and where its first letter begins.
 FIRST_WORD: Final = """element => {
     const range = document.createRange();
