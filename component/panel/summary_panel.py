@@ -68,7 +68,8 @@ def _amount(cost: CostView, money: Money) -> str:
 
 
 HEIGHT_PIXELS = 280
-_SHORT_TURNS = 60  # of more, dots and rules would run into each other
+# Of more, rules and dots would run into each other.
+_SHORT_TURNS, _DOTTED_TURNS = 30, 20
 _TEXT_COLOURS = {"light": "#5a6562", "dark": "#a6b1ad"}
 
 
@@ -106,7 +107,7 @@ def draw_chart(words: Words, points: Sequence[ChartPoint]) -> None:
         alt.Tooltip("tokens:Q", title=words.chart_tokens, format=",d"),
     ]
     tokens = alt.Y("tokens:Q", title=words.chart_tokens, axis=amounts)
-    lines = alt.Chart({"values": rows}).mark_line(point=is_short).encode(y=tokens, tooltip=tooltip, **common)
+    lines = alt.Chart({"values": rows}).mark_line(point=len(points) <= _DOTTED_TURNS).encode(y=tokens, tooltip=tooltip, **common)
     folds = [{"turn": point.turn, "kind": words.chart_fold} for point in points if point.has_fold]
     rules = alt.Chart({"values": folds}).mark_rule().encode(**common)
     last = points[-1]
