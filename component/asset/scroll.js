@@ -123,7 +123,9 @@ function keepRoom() {
 function giveRoom() {
   room.timer = null;
   const isSending = outbox.some(({ session, waits }) => session === room.session && !waits);
-  if (!isSending && document.querySelector(SETTLED)) room.height = 0;
+  // Between two drawings the page looks settled; what can be done with an answer is drawn last.
+  const isDrawn = [...document.querySelectorAll(TURN)].at(-1)?.querySelector("[class*='st-key-last_actions_']");
+  if (!isSending && isDrawn && document.querySelector(SETTLED)) room.height = 0;
   onResize();
 }
 
