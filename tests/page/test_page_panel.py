@@ -539,8 +539,8 @@ def test_chart_draws_the_figures_of_the_service_where_it_is_shown(page: AppTest,
         assert {tuple(domain) for domain in layers} == {turns}
 
     service.reset_after = 0
-    open_page(page, store_session(service, 60))
-    assert [row["turn"] for row in chart_rows(page) if row.get("kind") == "새 요약"] == [*range(4, 60, 3)]
+    open_page(page, store_session(service, 30))
+    assert [row["turn"] for row in chart_rows(page) if row.get("kind") == "새 요약"] == [*range(4, 30, 3)]
     drawn, rules = json.loads(page.get("vega_lite_chart")[0].proto.spec)["layer"][::-1]
     for channel in ("color", "strokeDash"):
         assert drawn["encoding"][channel] == rules["encoding"][channel]
