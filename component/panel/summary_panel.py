@@ -107,7 +107,8 @@ def draw_chart(words: Words, points: Sequence[ChartPoint]) -> None:
         alt.Tooltip("tokens:Q", title=words.chart_tokens, format=",d"),
     ]
     tokens = alt.Y("tokens:Q", title=words.chart_tokens, axis=amounts)
-    lines = alt.Chart({"values": rows}).mark_line(point=len(points) <= _DOTTED_TURNS).encode(y=tokens, tooltip=tooltip, **common)
+    lines = alt.Chart({"values": rows}).mark_line(point=len(points) <= _DOTTED_TURNS)
+    lines = lines.encode(y=tokens, tooltip=tooltip, **common)
     folds = [{"turn": point.turn, "kind": words.chart_fold} for point in points if point.has_fold]
     rules = alt.Chart({"values": folds}).mark_rule().encode(**common)
     last = points[-1]
