@@ -113,7 +113,7 @@ function keepRoom() {
   const heightOf = (turn) => Math.round(chat.getBoundingClientRect().bottom - turn.getBoundingClientRect().top);
   const turn = session === room.session && scroll.follows ? chat.querySelector(room.turn) : null;
   const missing = turn ? Math.max(0, room.height - heightOf(turn)) : 0;
-  const last = [...chat.querySelectorAll(TURN)].at(-1);
+  const last = (pending && turn) || [...chat.querySelectorAll(TURN)].at(-1); // its turn stands behind it for a moment
   if (!missing && last) Object.assign(room, { session, turn: `.${keyOf(last)}`, height: heightOf(last) });
   // A margin, as the observed size must not change again.
   chat.closest(BLOCK).style.marginBottom = missing ? `${missing}px` : "";
