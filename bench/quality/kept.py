@@ -77,7 +77,7 @@ folded turns is needed: n = {needs}; "only there" are those that the raw turns b
 It is kept if the shortened text has it. Both are plain string containment at word boundaries, with no extractor of
 ours; letter case, underscores and line breaks don't matter. Weights and rules were chosen by the figures of the even
 runs (n = {tuned}) alone, not by those of the odd ones (n = {rest}). "named to the model": where a model writes the
-summary, the facts that the request tells it to keep, in at most 30 % of the summary."""
+summary, the facts that the request tells it to keep, in at most nine tenths of what is asked for."""
 _RESULTS = """\
 The same runs and the same count, with every tool result that is JSON written as other tools write theirs: as the text of
 a list or dict of Python (the SQLite server of MCP), as a line for each key with its value (git, and most programs), and

@@ -34,8 +34,9 @@ from graph.fold.wish import stands_for_nothing
 from graph.value.record import RecordOutcome
 from prompt.system.framing import SPEAKER, VERBATIM_NOTE, Language
 
-# Share of a summary that the named facts may take; the rest is their context.
-_NAMED_SHARE: Final = 0.5
+# Facts are named up to this share of the length that is asked for, the heaviest first: notes have few words beside them,
+# and may be longer than that.
+_NAMED_SHARE: Final = 0.9
 _MOST_NAMED: Final = 100
 _MOST_TRIED: Final = 1_000
 # A longer result of a tool is a listing.
@@ -66,7 +67,7 @@ class Lack(NamedTuple):
 def facts_to_name(
     messages: Sequence[AnyMessage], target_chars: int, language: Language, *, has_ledger: bool = False
 ) -> tuple[Fact, ...]:
-    """Returns the heaviest facts that fit into half of a summary, the user's rules and prohibitions first.
+    """Returns the heaviest facts that fit into nine tenths of a summary, the user's rules and prohibitions first.
 
     With a ledger, which keeps those, other facts alone.
 
