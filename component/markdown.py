@@ -71,10 +71,10 @@ _TURN_MARK: Final = re.compile(
     r"(?<!\S)\((?=turn|[\d-]+턴)(?:turns? )?(?P<first>\d{1,6})(?:-(?P<last>\d{1,6}))?턴?\)(?!\S)", re.IGNORECASE
 )
 _BARE_LINE: Final = re.compile(
-    r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})(?:[ \t]+|$))?(?:\*{1,3}|`{1,2}|[`~]{3,}.*|\${1,2})?[ \t]*"
+    r"[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})(?:[ \t]++|$))?(?:\*{1,3}|`{1,2}|[`~]{3,}.*|\${1,2})?[ \t]*+"
 )
 _CODE_SPAN: Final = re.compile(r"`[^`]*`?")
-_SPAN_BREAK: Final = re.compile(r"\s*\n\s*")
+_SPAN_BREAK: Final = re.compile(r"[ \t]{0,20}\n\s{0,20}")
 # Lines that may go on with the paragraph before them: of a quote, and items that don't begin a list.
 _GOES_ON: Final = re.compile(r"[ \t]*(?:>[ \t>]*[^\s>]|(?!0*1[.)])\d{1,9}[.)][ \t])")
 

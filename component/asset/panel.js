@@ -2,13 +2,13 @@
 const PANEL = ".st-key-panel";
 const PANEL_OPENER = "button.open-panel";
 const RATE = ".st-key-rate input";
-const ROOM_REMS = 58.5; // the panel, 32 of text, and the text's padding
+const ROOM_REMS = 58.5; // the panel, 32 of text less a scroll bar, and the text's padding
 
 const panel = { isOver: null, isOpen: false, opener: null };
 
 function fitPanel() {
   const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
-  const isOver = document.querySelector(SCROLLER)?.clientWidth < ROOM_REMS * rem;
+  const isOver = document.querySelector(SCROLLER)?.offsetWidth < ROOM_REMS * rem;
   // Only the panel beside the chat is remembered: over the chat it would hide what a page is opened for.
   if (isOver !== panel.isOver) panel.isOpen = !isOver && !document.cookie.includes(`${words.panel_cookie}=closed`);
   panel.isOver = isOver;

@@ -188,7 +188,7 @@ def test_a_closed_panel_stays_closed_and_the_text_keeps_its_width(visitor: Visit
     expect(opener).to_be_focused()
     page.set_viewport_size({"width": 1210, "height": 800})
     expect(page.get_by_role("region", name="요약 패널")).to_be_visible()
-    assert text_column.evaluate("text => text.clientWidth >= 32 * 16")
+    assert text_column.evaluate("text => text.clientWidth >= 31 * 16")
 
 
 @pytest.mark.parametrize("width", [390, pytest.param(768, marks=pytest.mark.slow)])

@@ -90,7 +90,8 @@ def test_the_next_message_has_what_there_is_of_an_unfinished_answer(chat: Chat, 
     parts = ("첫 문장입니다. 둘째 문장은 여기서", "끊긴 연결까지 온 답의")
     server.script(hang(parts[0]), close_early(parts[1]), text("이어진 답"))
     chat.start(question(1))
-    chat.wait_until(lambda: chat.rows("SELECT partial_text FROM turn") == [(parts[0],)])
+    partial = "SELECT partial_text FROM turn WHERE session_id = ?"
+    chat.wait_until(lambda: chat.rows(partial, chat.session_id) == [(parts[0],)])
     chat.service.turns.stop(chat.session_id)
     assert isinstance(chat.events()[-1], TurnStopped)
     chat.say("계속")
