@@ -34,8 +34,8 @@ from graph.fold.wish import stands_for_nothing
 from graph.value.record import RecordOutcome
 from prompt.system.framing import SPEAKER, VERBATIM_NOTE, Language
 
-# Facts are named up to this share of the length that is asked for, the heaviest first: notes have few words beside them,
-# and may be longer than that.
+# Facts are named up to this share of the length that is asked for, the heaviest first: notes have few words beside
+# them, and may be longer than that.
 _NAMED_SHARE: Final = 0.9
 _MOST_NAMED: Final = 100
 _MOST_TRIED: Final = 1_000
