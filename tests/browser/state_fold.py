@@ -14,8 +14,13 @@ from tests.browser.stage import Stage
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import ScriptedCall, text, tools
 
-# More than a summary has room for, so that some are missing from it.
-MEASURED = ", ".join(f"{7 * number} kg" for number in range(1, 80))
+_WEIGHTS = [f"{7 * number} kg" for number in range(1, 61)]
+ADDED = {11: "3 kg, 5 kg", 12: ", ".join(_WEIGHTS)}
+# Without facts of two sentences.
+DRAFT = (
+    "(10턴) 서버 이전 10월 10일, 담당 김민수, 예산 1020만 원. (11턴) 10월 11일, 예산 1120만 원. "
+    f"(12턴) 10월 12일, 예산 1220만 원: {', '.join(_WEIGHTS[:50])}."
+)
 # How high the text is, how high a line of it, and where its first letter begins.
 FIRST_WORD: Final = """element => {
     const range = document.createRange();
@@ -46,9 +51,10 @@ def stays_in_view(stage: Stage, part: Locator) -> None:
 def folded(stage: Stage) -> None:
     """Thirteen turns, four of them folds; the last one uses a tool."""
     chat, call = Chat(stage.service), ScriptedCall("get_current_time", '{"timezone": "Asia/Seoul"}', "call-1")
+    stage.endpoint.script(text(DRAFT), to=question(12), kind="summary")
     stage.endpoint.script(tools(call), text("정오입니다."), to=question(13) * 4)
     for number in range(1, 14):
-        chat.say(question(number) * 4 + (MEASURED if number == 12 else ""))
+        chat.say(question(number) * 4 + ADDED.get(number, ""))
         chat.wait_for_folds()
     stage.visitor.open(f"?session={chat.session_id}")
     expect(stage.visitor.turn(13)).to_be_visible()
@@ -91,7 +97,7 @@ def panel_open(stage: Stage) -> None:
     expect(card.get_by_text(stage.words.card_chars.format(**sizes, percent=percent), exact=True)).to_be_visible()
     words = card.locator('[class*="_summary_"] [data-testid="stMarkdownContainer"]').first
     height, line, first = words.evaluate(FIRST_WORD)
-    assert 5.5 < height / line < 6.5
+    assert 5.5 < height / line < 7  # six lines, and the gaps between paragraphs
     assert 0 <= first < line
 
 
