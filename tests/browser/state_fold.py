@@ -187,6 +187,8 @@ def card_followed(stage: Stage) -> None:
 
 def turn_of_summary_followed(stage: Stage) -> None:
     """Each turn of a summary is a paragraph that begins with a link to it."""
+    if stage.is_narrow:
+        stage.open_panel()  # following the card has closed it
     stage.open_tab(stage.words.tab_summaries)
     stage.visitor.note_marks()
     stage.panel.locator('[class*="st-key-card_"] p:first-child > a[href="#turn-10-10"]').press("Enter")
