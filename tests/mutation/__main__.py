@@ -27,7 +27,8 @@ from queue import SimpleQueue
 from typing import Final
 
 from tests.fake.folder import fast_folder
-from tests.mutation.mutants import MUTANTS, Mutant
+from tests.mutation.fold_mutants import Mutant
+from tests.mutation.mutants import MUTANTS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 _PYTEST: Final = ("-m", "pytest", "-xq", "--timeout=30", "-pno:randomly", "-pno:cacheprovider", "-m", "not postgres")
