@@ -506,9 +506,11 @@ class FoldWorker:
         """Runs in a fold thread; returns False to drop the folds queued behind one that failed.
 
         They would probably fail too, and cost money; they are tried again after the next answer. Unless the last fold
-        of the session was made, or somebody needs this one now, a try that fails is one call.
+        of the session was made, somebody needs this one now, or only the draft is new to the server's cache, a try that
+        fails is one call.
         """
         is_trusted = plan.may_retry or self._stores.records.was_last_made(plan.session_id)
+        is_trusted = is_trusted or self._has_cached_slot(plan.session_id)
         making = self._make(replace(plan, is_trusted=is_trusted), stop)
         if making == "made":
             self._overdue.drop(plan.session_id)
@@ -657,6 +659,10 @@ class FoldWorker:
             return drafts, lost, error.code
         return drafts, lost, ""
 
+    def _has_cached_slot(self, session_id: str) -> bool:
+        """Whether the server has one slot with the session's last call in it: the next reads what it adds alone."""
+        return self._models.has_one_slot and self._stores.calls.reads_cache(session_id)
+
     def _summarise(
         self, plan: FoldPlan, stop: threading.Event, lost: list[SummaryDraft]
     ) -> Callable[..., SummaryDraft]:
@@ -675,7 +681,7 @@ class FoldWorker:
         in_place = self.last_inputs.request_for(plan.session_id, plan.spec, plan.summariser)
         if in_place is None:
             return ask
-        if self._models.has_one_slot and not plan.may_retry and self._stores.calls.reads_cache(plan.session_id):
+        if not plan.may_retry and self._has_cached_slot(plan.session_id):
             plan.summariser.read_ahead(in_place, stop=stop, deadline_seconds=self._deadline_seconds)
         return partial(_in_place_or_quoted, ask, in_place)
 

@@ -16,8 +16,8 @@ from tests.fake.chat import Chat, question, text_of
 from tests.fake.one_slot import OneSlot
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_dialect import pages_of
-from tests.fake.openai_reply import hang, text
-from tests.fake.openai_responder import answer_body
+from tests.fake.openai_reply import Body, Reply, hang, text
+from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.titled import tries, wait_for_tries
 
@@ -198,6 +198,24 @@ def test_a_request_is_read_bit_by_bit_so_that_a_turn_can_come_between(
     read = [served.evaluated for served in slot.served if served.kind == "summary"]
     assert max(read) <= 64
     chat.ask(4, 4)
+    assert chat.covered == [(1, 2, 3)]
+
+
+def test_a_first_draft_that_is_none_is_mended_before_its_request_leaves_the_cache(
+    open_chat: OpenChat, server: FakeOpenAI, slot: OneSlot
+) -> None:
+    first = iter([text(ENGLISH)])
+
+    def reply(body: Body) -> Reply | None:
+        is_draft = kind_of(body) == "summary" and body["max_completion_tokens"] > 1
+        return next(first, None) if is_draft else None
+
+    server.respond_with(CachingResponder(300, reply))
+    chat = open_chat(**ONE_SLOT)
+    chat.ask(1, 4)
+    draft, mended = [body["messages"] for body in server.bodies("summary") if body["max_completion_tokens"] > 1]
+    assert mended[:-2] == draft
+    assert [kind for kind, _ in kinds(slot)][-3:] == ["summary", "summary", "chat"]
     assert chat.covered == [(1, 2, 3)]
 
 
