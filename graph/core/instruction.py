@@ -10,6 +10,8 @@ from graph.value.error import InputError
 from prompt.system.framing import OWN_CHAT_HEADING, OWN_HEADING, Language
 
 MOST_INSTRUCTIONS_CHARS: Final = 2_000
+MOST_PRESET_NAME_CHARS: Final = 40
+MOST_PRESETS: Final = 50
 
 
 def checked_instructions(text: str) -> str:
@@ -18,6 +20,14 @@ def checked_instructions(text: str) -> str:
     if len(text) > MOST_INSTRUCTIONS_CHARS:
         raise InputError("instructions_too_long", f"{len(text)} > {MOST_INSTRUCTIONS_CHARS}")
     return text
+
+
+def checked_preset(name: str, text: str) -> tuple[str, str]:
+    """Returns a preset's name and text as they are stored; raises `InputError` if a limit isn't kept."""
+    name, text = " ".join(plain_text(name).split()), checked_instructions(text)
+    if not (text and 1 <= len(name) <= MOST_PRESET_NAME_CHARS):
+        raise InputError("bad_preset")
+    return name, text
 
 
 def own_block(for_all: str, for_chat: str, language: Language) -> str:

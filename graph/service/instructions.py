@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from graph.core.instruction import checked_instructions
+from collections.abc import Mapping
+
+from graph.core.instruction import MOST_PRESETS, checked_instructions, checked_preset
 from graph.core.text import estimate_tokens
 from graph.service.access import SessionAccess
+from graph.value.error import InputError
 
 
 class Instructions:
@@ -40,6 +43,29 @@ class Instructions:
     def checked(self, text: str) -> str:
         """Returns a text as it is kept, for a chat that its first message creates."""
         return checked_instructions(text)
+
+    def presets(self) -> Mapping[str, str]:
+        """Returns the texts kept to be chosen for a chat, by name, in the order of the names."""
+        self._access.check_admitted()
+        return self._stores.instructions.presets(self._access.owner)
+
+    def keep_preset(self, name: str, text: str) -> str:
+        """Keeps a text by a name, in place of one of that name; returns the name as it is kept.
+
+        Raises:
+            InputError: `bad_preset` (no name, one over 40 characters, or no text), `instructions_too_long` or
+                `too_many_presets` (over 50).
+        """
+        self._access.check_admitted()
+        name, text = checked_preset(name, text)
+        if not self._stores.instructions.keep_preset(self._access.owner, name, text, most=MOST_PRESETS):
+            raise InputError("too_many_presets", str(MOST_PRESETS))
+        return name
+
+    def forget_preset(self, name: str) -> None:
+        """Deletes a preset; chats that it was chosen for keep its text."""
+        self._access.check_admitted()
+        self._stores.instructions.forget_preset(self._access.owner, name)
 
     def tokens(self, text: str) -> int:
         """Estimates the tokens of a text, whatever its length."""

@@ -12,7 +12,7 @@ from sqlalchemy import Integer, TextClause, bindparam, delete, select, text
 
 from graph.store.column import PlainText, add_once
 from graph.store.database import Clock, Database
-from graph.store.schema import own_instruction_table, owner_use_table, withdrawn_owner_table
+from graph.store.schema import own_instruction_table, owner_use_table, preset_table, withdrawn_owner_table
 from graph.value.error import StoreError, UserRateError, UserTokensError
 
 _withdrawn = withdrawn_owner_table.c
@@ -62,8 +62,19 @@ _KEEP_INSTRUCTIONS: Final = text("""
 """).bindparams(*(bindparam(name, type_=PlainText) for name in ("owner", "text")))
 
 
+_preset = preset_table.c
+_PRESETS: Final = select(_preset.name, _preset.text).where(_preset.owner == bindparam("of_owner"))
+_FORGET_PRESET: Final = delete(preset_table).where(
+    _preset.owner == bindparam("of_owner"), _preset.name == bindparam("of_name")
+)
+_KEEP_PRESET: Final = text("""
+    INSERT INTO preset (owner, name, text) VALUES (:owner, :name, :text)
+    ON CONFLICT (owner, name) DO UPDATE SET text = :text
+""").bindparams(*(bindparam(name, type_=PlainText) for name in ("owner", "name", "text")))
+
+
 class InstructionStore:
-    """Stores what owners want every chat to be told."""
+    """Stores what owners want every chat to be told, and their presets."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -80,6 +91,24 @@ class InstructionStore:
                 connection.execute(_KEEP_INSTRUCTIONS, {"owner": owner, "text": text})
             else:
                 connection.execute(_FORGET_INSTRUCTIONS, {"of_owner": owner})
+
+    def presets(self, owner: str) -> dict[str, str]:
+        """Returns an owner's presets, texts by name, in the order of the names."""
+        with self._database.read() as connection:
+            return dict(sorted((name, kept) for name, kept in connection.execute(_PRESETS, {"of_owner": owner})))
+
+    def keep_preset(self, owner: str, name: str, text: str, *, most: int) -> bool:
+        """Adds or replaces a preset; returns False, and keeps nothing, if it would be one more than `most`."""
+        with self._database.write() as connection:
+            names = {row.name for row in connection.execute(_PRESETS, {"of_owner": owner})}
+            if name not in names and len(names) >= most:
+                return False
+            connection.execute(_KEEP_PRESET, {"owner": owner, "name": name, "text": text})
+            return True
+
+    def forget_preset(self, owner: str, name: str) -> None:
+        with self._database.write() as connection:
+            connection.execute(_FORGET_PRESET, {"of_owner": owner, "of_name": name})
 
 
 _LOG = logging.getLogger(__name__)

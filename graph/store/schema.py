@@ -91,6 +91,15 @@ own_instruction_table = Table(
     Column("text", PlainText, nullable=False),
 )
 
+# Instructions that an owner keeps by a name, to be chosen for a chat.
+preset_table = Table(
+    "preset",
+    METADATA,
+    Column("owner", PlainText, primary_key=True),
+    Column("name", PlainText, primary_key=True),
+    Column("text", PlainText, nullable=False),
+)
+
 # Per owner and folder of this machine, independent of sessions.
 rule_agreement_table = Table(
     "rule_agreement",

@@ -61,6 +61,7 @@ from typing import ClassVar, Literal
 InputReason = Literal[
     "bad_context",
     "bad_image",
+    "bad_preset",
     "bad_program_name",
     "bad_rate",
     "bad_strategy",
@@ -92,6 +93,7 @@ InputReason = Literal[
     "stands_verbatim",
     "token_name_taken",
     "too_long",
+    "too_many_presets",
     "too_many_tokens",
     "unanswered_call",
     "unknown_call",

@@ -28,6 +28,7 @@ OF_NO_SESSION = {
     "aside_call": "what a request costs that belongs to no session",
     "api_token": "of an owner",
     "own_instruction": "of an owner",
+    "preset": "of an owner",
     "owner_use": "of an owner",
     "rule_agreement": "of an owner and a folder of the server",
     "server_key": "of all servers",

@@ -184,3 +184,30 @@ def test_each_owner_has_a_text_of_their_own(module_service: ChatService) -> None
     assert (one.for_all(), other.for_all()) == ("짧게", "아주 길게")
     one.keep_for_all("")
     assert (one.for_all(), other.for_all()) == ("", "아주 길게")
+
+
+def test_presets_have_names_and_are_an_owners_within_limits(chat: Chat) -> None:
+    own, other = chat.service.instructions, chat.service.for_owner("mallory").instructions
+    assert own.keep_preset(" 짧은\n 답 ", " 한 문장으로 답하세요. ") == "짧은 답"
+    own.keep_preset("번역", "영어로 옮기세요.")
+    own.keep_preset("번역", 'It\'s "English"; :name --')
+    other.keep_preset("번역", "일본어로 옮기세요.")
+    assert list(own.presets().items()) == [("번역", 'It\'s "English"; :name --'), ("짧은 답", "한 문장으로 답하세요.")]
+    own.forget_preset("번역")
+    own.forget_preset("없는 것")
+    assert (list(own.presets()), other.presets()) == (["짧은 답"], {"번역": "일본어로 옮기세요."})
+    for name, text, reason in (
+        (" ", "표로", "bad_preset"),
+        ("가" * 41, "표로", "bad_preset"),
+        ("표", " ", "bad_preset"),
+        ("표", "가" * 2_001, "instructions_too_long"),
+    ):
+        with pytest.raises(InputError) as refused:
+            own.keep_preset(name, text)
+        assert refused.value.reason == reason
+    for number in range(49):
+        own.keep_preset(f"{number:02}", "표로")
+    own.keep_preset("00", "글로")  # one of these fifty
+    with pytest.raises(InputError) as refused:
+        own.keep_preset("하나 더", "표로")
+    assert (refused.value.reason, len(own.presets()), own.presets()["00"]) == ("too_many_presets", 50, "글로")
