@@ -12,7 +12,7 @@ from component.bridge import delivery
 from component.chat import composer
 from component.page_state import PageState
 from component.panel import ledger_box, record_dialog, summary_panel
-from component.sidebar import setting_box
+from component.setting import setting_dialog
 from graph.attachment import MAX_BYTES, REFUSED_KINDS
 
 # Joined to one module. Listeners hear in this order: of a command that is begun, Enter is for the list, not the field.
@@ -79,7 +79,7 @@ def _draw_requests() -> None:
         on_refused_files_change=_hearing("refused_files", attaching.refuse),
         on_turns_change=_hearing("turns", _show_turns),
         on_record_change=_hearing("record", summary_panel.show_card),
-        on_file_change=_hearing("file", setting_box.take_file),
+        on_file_change=_hearing("file", setting_dialog.take_file),
     )
 
 

@@ -36,6 +36,12 @@ def is_moved() -> bool:
     return _shown() not in {None, st.session_state[RATE]}
 
 
+def set_rate(rate: float) -> None:
+    """Sets the rate from elsewhere than the panel's slider, which is then drawn with it."""
+    st.session_state[_EDITION] = st.session_state.get(_EDITION, 0) + 1
+    st.session_state[RATE] = round(rate, 2)
+
+
 def _shown() -> float | None:
     shown = st.session_state.get(slider_key())
     return None if shown is None else round(shown, 2)
@@ -54,7 +60,7 @@ ASK, FILES, SEARCH, FIND, NEW_TITLE, SELECTING = "ask", "files", "search", "find
 _CHOICES = (STRATEGY, FOLD_WHEN, MODEL, THINKING)
 _SETTINGS = (RATE, *_CHOICES, project_choice.ROOT, project_choice.HAS_MEMORY)
 settings_of = attrgetter(*_SETTINGS)
-NEW_INSTRUCTIONS = "instructions_new"  # the field of those for the chat that the next message begins
+NEW_INSTRUCTIONS = "new_instructions"  # saved for the chat that the next message begins
 NEW_TOOLS = "new_tools"  # chosen for it
 WANTED_TURN, _LANDING, _FINDING = "wanted_turn", "landing", "finding_in"
 _SHOWN_ATTEMPTS = "shown_attempts"
@@ -109,6 +115,19 @@ def begin() -> PageState:
     _follow_settings(service, session)
     visitor = service_provider.visitor(service.settings)
     return PageState(service, words_of(spoken), st.context.timezone or "", session, visitor)
+
+
+def take_changes(now: PageState) -> PageState:
+    """Applies what was chosen in a dialog, as `begin` does, and returns the state with it.
+
+    The page around it is drawn when the dialog closes: with the whole page Streamlit may draw a dialog anew, and the
+    focus in it is lost.
+    """
+    if refusal := project_choice.take(now.service):
+        set_notice(refusal)
+    session = now.session and _keep_changes(now.service, now.session)
+    _follow_settings(now.service, session)
+    return replace(now, session=session)
 
 
 def look_again(now: PageState) -> PageState:

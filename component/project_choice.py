@@ -72,9 +72,10 @@ def draw(service: ChatService, words: Words) -> None:
     project, key = words.project, widget.choice_key(LISTED)
     roots, listed = service.projects.roots(), st.session_state[key]
     names = ["", *roots] if listed in {"", *roots} else ["", *roots, listed]
-    st.selectbox(project.tab, names, key=key, format_func=lambda root: label(root) or project.none)
+    named = {root: label(root) or project.none for root in names}
+    st.selectbox(project.tab, names, key=key, format_func=named.__getitem__, persist_state="session")
     if listed in roots:
-        st.text_input(project.below, key=BELOW, placeholder=project.below_hint)
+        st.text_input(project.below, key=BELOW, placeholder=project.below_hint, persist_state="session")
     else:
         widget.draw_note(project.choice_note)
 

@@ -60,6 +60,19 @@ async function onClick(event) {
   }, 1500);
 }
 
+// Counts what is typed; the server hears of it once the field is left, for which a dialog that closes doesn't wait.
+function countTyped() {
+  document.querySelectorAll("[data-count]").forEach((count) => {
+    const typed = count.closest("[class*='st-key-counted_']").querySelector("textarea").value.trim();
+    const text = [...typed].length.toLocaleString("en-US");
+    if (count.textContent !== text) count.textContent = text;
+  });
+}
+
+function onLeave(event) {
+  if (event.key === "Escape" && event.target.closest?.("[class*='st-key-counted_']")) event.target.blur();
+}
+
 function onKey(event) {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (event.target.closest?.("input, textarea, select, [contenteditable='true'], [role='dialog']")) return;
@@ -146,6 +159,8 @@ listen("pointerup click", onRelease, true);
 listen("click", onClick, false);
 listen("click", onChoice, false);
 listen("focusin", onRowFocus, false);
+listen("input", countTyped, false);
+listen("keydown", onLeave, true);
 listen("keydown", onKey, false);
 listen("keydown", onEscape, true);
 

@@ -83,7 +83,11 @@ function onPanelClick(event) {
   if (!button.dataset.to) return;
   uncover();
   const find = () => drawn.querySelector(button.dataset.to);
-  whenReady(find, (found) => found.focus(), find() ? null : () => drawn.querySelector("[role='tab']").click());
+  const light = (found) => {
+    found.focus();
+    mark([found.closest(".st-key-panel_head")]);
+  };
+  whenReady(find, light, find() ? null : () => drawn.querySelector("[role='tab']").click());
 }
 
 // All but the panel and what it is in is inert, so a press beside it is on what it is in.

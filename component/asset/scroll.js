@@ -147,6 +147,7 @@ function onChange(changes) {
   noteFind();
   showPanel();
   showRate();
+  countTyped();
   setTimeout(onUploads); // with its chip a picture's address goes, so its loading begins first
   onConnection();
   if (pending) followTurn();

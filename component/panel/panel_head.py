@@ -22,20 +22,7 @@ def is_used(now: PageState) -> bool:
     return now.service.folds.uses_rate(page_state.chosen(page_state.STRATEGY))
 
 
-def draw_rate(now: PageState) -> None:
-    """Draws the rate for the settings, with a button that opens the panel at the slider."""
-    words, note = now.words, now.words.rate_unused
-    share = button = ""
-    if is_used(now):
-        note = words.rate_note
-        share = f"<b>{words.rate_share.format(percent=round(st.session_state[page_state.RATE] * 100))}</b>"
-        change = words.change_rate
-        button = widget.icon_button("open-panel", "", change, change, **{"data-to": "[type=range]"})
-    st.html(f'<p class="rate"><span>{words.rate}</span>{share}{button}</p>')
-    widget.draw_note(note)
-
-
-def draw_slider(words: Words, place: str, rate: float, key: str, **options: Any) -> None:  # noqa: ANN401  # those of `st.slider`
+def draw_slider(words: Words, place: str, rate: float | None, key: str, **options: Any) -> None:  # noqa: ANN401  # those of `st.slider`
     """Draws a rate slider, and below it the words of its ends and its middle."""
     st.slider(words.rate, min_value=0.1, max_value=0.5, value=rate, step=0.05, key=key, **options)
     with st.container(horizontal=True, wrap=False, gap=None, key=f"rate_scale_{place}"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
+from typing import Final
 
 import streamlit as st
 
@@ -12,7 +14,9 @@ from component import action, dialog, page_state, redraw, session_list, widget
 from component.bridge import delivery
 from component.format import escape_label, group_sessions, zone_of
 from component.page_state import PageState
-from component.sidebar import listed_session, setting_box, sign_in
+from component.setting import setting_dialog
+from component.sidebar import listed_session, sign_in
+from component.words.text import LANGUAGE_NAMES, LANGUAGES
 from component.words.words import Words
 from graph.value.view import SessionItem
 
@@ -64,8 +68,8 @@ def draw(now: PageState) -> None:
         widget.draw_action(now.words.new_chat, "new_chat", "edit_square", page_state.open_session, None, **options)
         _draw_sessions(now)
         with st.container(key="sidebar_end"):
-            setting_box.draw(now)
-            setting_box.draw_foot(now)
+            setting_dialog.draw_opener(now)
+            _draw_foot(now)
             sign_in.draw_visitor(now)
 
 
@@ -115,3 +119,24 @@ def _draw_list(now: PageState) -> None:
         label = words.more_chats.format(count=more_count)
         shown = session_list.shown_count() + session_list.SESSIONS_PER_PAGE
         widget.draw_more(label, "more_sessions", session_list.SHOWN, shown)
+
+
+_THEME_ICONS: Final = {"light": "light_mode", "dark": "dark_mode", "system": "contrast"}
+
+
+def _draw_foot(now: PageState) -> None:
+    """Draws the row of language, theme and help, below the settings."""
+    with st.container(key="foot", horizontal=True, gap="xsmall", wrap=False, vertical_alignment="center"):
+        draw_choice = partial(st.segmented_control, required=True, label_visibility="collapsed")
+        names, keep, key = LANGUAGE_NAMES, page_state.keep_language, page_state.LANGUAGE
+        draw_choice(now.words.language_label, LANGUAGES, key=key, format_func=names.__getitem__, on_change=keep)
+        themes = {theme: f":material/{icon}: {now.words.themes[theme]}" for theme, icon in _THEME_ICONS.items()}
+        draw_choice(now.words.theme, page_state.THEMES, key=page_state.THEME, format_func=themes.__getitem__)
+        widget.draw_action(now.words.shortcuts_label, "icon_help", "keyboard", dialog.request, action.HELP_DIALOG)
+    dialog.draw(action.HELP_DIALOG, now.words.shortcuts_label, _draw_help, now.words)
+
+
+def _draw_help(words: Words) -> None:
+    rows = (words.shortcut_head, ("---", "---"), *((f"`{keys}`", what) for keys, what in words.shortcuts.items()))
+    commands = ((f"`/{name}`", what) for name, what in words.commands.items())
+    st.markdown("\n".join(f"| {left} | {right} |" for left, right in (*rows, *commands)))

@@ -163,9 +163,22 @@ class InputWords(Group):
     )
 
 
+class PresetWords(Group):
+    title = Both("Presets", "프리셋")
+    note = Both(
+        "Instructions kept by a name, to be chosen for a chat.",
+        "이름을 붙여 둔 지침입니다. 대화마다 골라 쓸 수 있습니다.",
+    )
+    load = Both("Put a preset into the field above", "위 칸에 프리셋 불러오기")
+    choose = Both("Choose a preset", "프리셋 선택")
+    use = Both("Put in", "불러오기")
+    name = Both("Keep the text above as a preset", "위 칸의 내용을 프리셋으로 저장")
+    hint = Both("Name", "이름")
+    keep = Both("Keep", "프리셋 저장")
+
+
 class ProgramWords(Group):
-    choose = Both("API access", "API 연결")
-    title = Both("Programs with access to your chats", "내 대화에 연결된 프로그램")
+    title = Both("API access", "API 연결")
     note = Both(
         "Give a program its token as the API key: it can then read your chats and continue them.",
         "외부 프로그램에 이 토큰을 API 키로 넣으면, 내 대화를 읽고 이어갈 수 있습니다.",
@@ -433,6 +446,11 @@ class SessionWords(Group):
     as_markdown = Both("Markdown (for reading)", "Markdown · 읽기용")
     as_json = Both("JSON Lines (complete, can be re-imported)", "JSON Lines · 전체(다시 가져올 수 있음)")
     open_file = Both("Import a chat", "대화 가져오기")
+    open_file_note = Both(
+        "Opens chats from a JSON Lines file, as “Export” in a chat's menu saves it.",
+        "대화 메뉴의 ‘내보내기’로 저장한 JSON Lines 파일에서 대화를 불러옵니다.",
+    )
+    choose_file = Both("Choose a file", "파일 선택")
     opened = Both("Chats imported: {count}", "대화 {count}개를 가져왔습니다.")
     json_note = Both(
         "JSON Lines holds every answer and summary, and can be re-imported here.",

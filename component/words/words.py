@@ -44,8 +44,11 @@ class Words(Group):
     delete = Both("Delete", "삭제")
     undo = Both("Undo", "실행 취소")
     save = Both("Save", "저장")
+    instructions = Both("Instructions", "지침")
     instructions_all = Both("My instructions, all chats", "내 지침 · 모든 대화")
     instructions_chat = Both("My instructions, this chat", "내 지침 · 이 대화")
+    instructions_size = Both("{chars} / {most} characters", "{chars} / {most}자")
+    instructions_unsaved = Both("Not saved. The draft stays when you close.", "저장 전입니다. 닫아도 초안은 남습니다.")
     instructions_saved = Both(
         "Saved. Takes effect with your next message.", "저장했습니다. 다음 메시지부터 적용됩니다."
     )
@@ -607,6 +610,7 @@ class Words(Group):
         self.attachment = part.AttachmentWords(language)
         self.queue = part.QueueWords(language)
         self.input = part.InputWords(language)
+        self.presets = part.PresetWords(language)
         self.programs = part.ProgramWords(language)
         self.sessions = part.SessionWords(language)
         self.sign_in = part.SignInWords(language)

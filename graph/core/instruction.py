@@ -7,9 +7,9 @@ from typing import Final
 from graph.core.text import plain_text
 from graph.core.turn import headed
 from graph.value.error import InputError
+from graph.value.view import MOST_INSTRUCTIONS_CHARS
 from prompt.system.framing import OWN_CHAT_HEADING, OWN_HEADING, Language
 
-MOST_INSTRUCTIONS_CHARS: Final = 2_000
 MOST_PRESET_NAME_CHARS: Final = 40
 MOST_PRESETS: Final = 50
 

@@ -17,7 +17,6 @@ from langchain_core.messages.tool import tool_call
 from sqlalchemy import Connection, Table, insert, select
 
 from graph.core.attached import content_of, images_of, reference_of
-from graph.core.instruction import MOST_INSTRUCTIONS_CHARS
 from graph.core.manifest import without_gaps
 from graph.core.model_input import SUMMARY_PREFIX
 from graph.core.text import sum_tokens, title_of
@@ -43,7 +42,7 @@ from graph.store.transfer import ReadRow, add_rows, not_an_export, read_rows
 from graph.store.turn_row import TurnRow, new_attempt, sum_history_tokens
 from graph.value.error import BusyError, InputError
 from graph.value.record import RecordKind, RecordOutcome, RecordStatus, is_line
-from graph.value.view import FoldWhen
+from graph.value.view import MOST_INSTRUCTIONS_CHARS, FoldWhen
 from prompt.system.framing import CLOSED_ANSWER
 
 _METADATA: Final = ("model_name", "finish_reason")

@@ -18,6 +18,7 @@ from graph.value.record import Record, WordKind
 
 # How far ahead the turn from which folding pays is looked for.
 FORECAST_TURNS: Final = 200
+MOST_INSTRUCTIONS_CHARS: Final = 2_000
 # Stands where a model's name does in an example chat: no model was called.
 EXAMPLE_MODEL: Final = "example"
 # "requires_action": a program must answer the calls of its own tools. "asking": the user must allow calls or not.
@@ -395,7 +396,7 @@ class TurnOptions:
         project_root: A folder of `PROJECT_ROOTS` or below one; "" for no project.
         fold_when: When due blocks are folded (strategy "interval" only).
         thinking: How much the model is to think, where it can be chosen; "" for its own measure.
-        instructions: The user's own for this chat, 2,000 characters at most.
+        instructions: The user's own for this chat, `MOST_INSTRUCTIONS_CHARS` at most.
         time_zone: IANA name of the user's time zone, for tools; "" means UTC.
         context: Context of this request: `currentFile`, `selection`.
         mcp_tools: Offered names of the MCP tools of this chat, as `mcp.choose` takes them.

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from graph.core.instruction import checked_instructions
+from graph.core.instruction import checked_instructions, checked_preset
 from graph.core.text import estimate_tokens
 
 
 class ScriptedInstructions:
-    """Keeps the text for all chats in `all`, and those of chats by id in `chats`."""
+    """Keeps the text for all chats in `all`, those of chats by id in `chats`, and presets in `named`."""
 
     def __init__(self) -> None:
         self.all = ""
         self.chats: dict[str, str] = {}
+        self.named: dict[str, str] = {}
 
     def for_all(self) -> str:
         return self.all
@@ -27,6 +28,17 @@ class ScriptedInstructions:
 
     def checked(self, text: str) -> str:
         return checked_instructions(text)
+
+    def presets(self) -> dict[str, str]:
+        return dict(self.named)
+
+    def keep_preset(self, name: str, text: str) -> str:
+        name, text = checked_preset(name, text)
+        self.named[name] = text
+        return name
+
+    def forget_preset(self, name: str) -> None:
+        del self.named[name]
 
     def tokens(self, text: str) -> int:
         return estimate_tokens(text)

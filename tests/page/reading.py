@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.testing.v1 import AppTest
-from streamlit.testing.v1.element_tree import Slider
+from streamlit.testing.v1.element_tree import Selectbox, Slider
 
 from component import page_state
 from graph.value.view import TurnOptions
@@ -77,6 +77,18 @@ def slider_of(page: AppTest) -> Slider[Any]:
     """The panel's slider; each rate set from elsewhere makes a new one."""
     (slider,) = (slider for slider in page.slider if str(slider.key).startswith("slider_"))
     return slider
+
+
+def open_settings(page: AppTest, section: str) -> AppTest:
+    """Opens the dialog of settings at a section, which its title names."""
+    page.session_state["setting_sections"] = section
+    return page.run().button(key="open_settings").click().run()
+
+
+def setting(page: AppTest, name: str) -> Selectbox[Any]:
+    """A box of the settings, at which their dialog is opened."""
+    title = {"project_listed": "프로젝트"}.get(name, "요약")
+    return open_settings(page, title).selectbox(key=f"{name}_ko")
 
 
 def keys(page: AppTest) -> set[str]:

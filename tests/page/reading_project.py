@@ -7,10 +7,11 @@ from streamlit.testing.v1 import AppTest
 from component.words.wording import words_of
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.shown_project import ROOT
+from tests.page.reading import setting
 
 
 def choose_project(page: AppTest) -> AppTest:
-    page.run().selectbox(key="project_listed_ko").set_value(ROOT).run()
+    setting(page, "project_listed").set_value(ROOT).run()
     return page
 
 

@@ -24,7 +24,7 @@ from component.bridge import service_provider
 from component.panel import ledger_box, record_dialog
 from component.panel.record_dialog import Target
 from component.project import project_form
-from component.sidebar import setting_box
+from component.setting import setting_dialog
 from graph.server.identity import owner_of
 from graph.service import ChatService
 from graph.service.projects import Projects
@@ -227,9 +227,9 @@ def send_a_command(about: About) -> Iterator[Press]:
     assert about.compactions == 1
 
 
-@shows("background.start_compaction")
+@shows("setting_dialog._compact")
 def compact(about: About) -> Iterator[Press]:
-    yield partial(background.start_compaction, about.session_id)
+    yield partial(handler("setting_dialog._compact"), about.session_id)
     assert about.compactions == 1
 
 
@@ -361,10 +361,10 @@ def open_the_example(about: About) -> Iterator[Press]:
     assert len(about.new.turns) == 7
 
 
-@shows("setting_box.take_file", "action.import_sessions", refusal=None)
+@shows("setting_dialog.take_file", "action.import_sessions", refusal=None)
 def open_a_file(about: About) -> Iterator[Press]:
     text = "\n".join(about.service.sessions.export(about.session_id))
-    yield partial(setting_box.take_file, {"text": text})
+    yield partial(setting_dialog.take_file, {"text": text})
     assert about.new.turns == about.turns
 
 
@@ -457,18 +457,39 @@ def fold_again(about: About) -> Iterator[Press]:
     assert (about.record.version, about.record.kind) == (3, "interval")
 
 
-@shows("setting_box._make", refusal=None)
+@shows("program_section._make", refusal=None)
 def let_a_program_in(about: About) -> Iterator[Press]:
     about.fields |= {"program_name": f"editor {about.session_id}"[:32], "program_tools": True, "program_personal": True}
-    yield handler("setting_box._make")
+    yield handler("program_section._make")
     assert about.programs[-1] == about.fields["program_name"]
 
 
-@shows("setting_box._withdraw", refusal="")
+@shows("program_section._withdraw", refusal="")
 def withdraw_a_program(about: About) -> Iterator[Press]:
     made = about.service.programs.admit(about.session_id)
-    yield partial(handler("setting_box._withdraw"), made.shown.id)
+    yield partial(handler("program_section._withdraw"), made.shown.id)
     assert about.session_id not in about.programs
+
+
+@shows("instruction_section._save")
+def instruct(about: About) -> Iterator[Press]:
+    about.fields[f"instructions_{about.session_id}"] = "Be brief."
+    yield partial(handler("instruction_section._save"), about.session_id)
+    assert about.service.instructions.of_session(about.session_id) == "Be brief."
+
+
+@shows("instruction_section._keep", refusal=None)
+def keep_a_preset(about: About) -> Iterator[Press]:
+    about.fields |= {"preset_name": "Brief", "field": "Be brief."}
+    yield partial(handler("instruction_section._keep"), "field")
+    assert about.service.instructions.presets()["Brief"] == "Be brief."
+
+
+@shows("instruction_section._forget", refusal="")
+def forget_a_preset(about: About) -> Iterator[Press]:
+    about.service.instructions.keep_preset("Short", "Be brief.")
+    yield partial(handler("instruction_section._forget"), "Short")
+    assert "Short" not in about.service.instructions.presets()
 
 
 @shows("action.sign_out_everywhere", refusal="")

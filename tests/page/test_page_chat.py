@@ -10,7 +10,7 @@ from component.words.wording import words_of
 from graph.value.error import BusyError, DatabaseBusyError, DiskFullError, InputError
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
-from tests.page.reading import NEW, as_tab, folds, keys, open_page, page_text, raw_html, say, store_session
+from tests.page.reading import NEW, as_tab, folds, keys, open_page, page_text, raw_html, say, setting, store_session
 
 TITLE = "오래 이야기해도 흐름을 잃지 않는 대화"
 
@@ -23,7 +23,7 @@ def test_empty_page_offers_suggestions_and_says_what_answers(page: AppTest, serv
     assert "지금은 체험용 내장 모델입니다." in page_text(page)
     assert "`OPENAI_API_KEY`" in page_text(page)
     assert "세 번 주고받을 때마다 그 부분을 짧게 요약해 기억합니다." in page_text(page)
-    page.selectbox(key="strategy_ko").set_value("window").run()
+    setting(page, "strategy").set_value("window").run()
     assert "최근 10턴만 보냅니다." in page_text(page)
     label = page.button(key="suggestion_1").label
     page.button(key="suggestion_1").click().run()

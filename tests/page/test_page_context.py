@@ -15,9 +15,11 @@ from tests.page.reading import (
     folds,
     keys,
     open_page,
+    open_settings,
     page_text,
     page_with_presses,
     say,
+    setting,
     stale_parts,
     store_session,
 )
@@ -73,7 +75,7 @@ def test_each_strategy_says_what_it_does(page: AppTest, service: ScriptedService
         ("compaction", "컨텍스트가 차면"),
         ("window", "최근 10턴만 보냅니다"),
     ):
-        page.selectbox(key="strategy_ko").set_value(name).run()
+        setting(page, "strategy").set_value(name).run()
         assert service.stored[identifier].strategy == name
         assert note in page_text(page)
         assert ("compact" in keys(page)) == (name == "compaction")
@@ -88,7 +90,8 @@ def test_a_compaction_is_made_told_and_restored(page: AppTest, service: Scripted
     page.session_state["compactions"] = True
     line = "메시지 12개 → 5개, 토큰 ≈80,000 → ≈8,000 (90% 감소)"
     assert line in page_text(open_page(page, identifier))
-    page.button(key="compact").click().run()
+    open_settings(page, "요약").button(key="compact").click().run()
+    assert "open_dialog" not in page.session_state
     assert f":small[:material/check: {line}]" in page_text(page)
     page.button(key="take_back_bar").click().run()
     assert {"restore_earlier-2", "restore_earlier-1"} <= keys(page)

@@ -10,7 +10,7 @@ from component.words.text import LANGUAGES, Language
 from component.words.wording import words_of
 from graph.value.view import NextFold
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import open_page, page_text, raw_html, say, slider_of, store_session
+from tests.page.reading import open_page, page_text, raw_html, say, setting, slider_of, store_session
 
 BY_TURNS = NextFold(turns=(1, 2, 3), turns_left=1, original_chars=1240, summary_chars=372)
 DUE = NextFold(turns=(1, 2, 3), original_chars=1240, summary_chars=372, is_due=True)
@@ -66,7 +66,7 @@ def test_until_the_first_fold_three_steps_say_what_will_happen(page: AppTest, se
 def test_when_it_pays_is_chosen_beside_the_strategy_and_the_panel_says_when_the_next_summary_comes(
     page: AppTest, service: ScriptedService
 ) -> None:
-    page.run().selectbox(key="fold_when_ko").set_value("pays").run()
+    setting(page, "fold_when").set_value("pays").run()
     assert "여섯 턴을 한 번에 요약 하나로 접습니다." in page_text(page)
     assert "세 턴마다" not in page_text(page)
     assert "다음 요약: 6턴이 끝난 뒤 · 예:" in page_text(page)
@@ -80,11 +80,11 @@ def test_when_it_pays_is_chosen_beside_the_strategy_and_the_panel_says_when_the_
     assert together in page_text(page)
 
     for strategy in ("rolling", "compaction", "window"):
-        page.selectbox(key="strategy_ko").set_value(strategy).run()
+        setting(page, "strategy").set_value(strategy).run()
         assert "fold_when_ko" not in {box.key for box in page.selectbox}
-    page.selectbox(key="strategy_ko").set_value("interval").run()
-    assert (page.selectbox(key="fold_when_ko").value, session.fold_when) == ("pays", "pays")
-    page.selectbox(key="fold_when_ko").set_value("due").run()
+    setting(page, "strategy").set_value("interval").run()
+    assert (setting(page, "fold_when").value, session.fold_when) == ("pays", "pays")
+    setting(page, "fold_when").set_value("due").run()
     assert service.stored["session-1"].fold_when == "due"
     assert "세 턴마다 요약 하나로 접고" in page_text(page)
     assert together not in page_text(page)
@@ -162,7 +162,8 @@ def test_a_strategy_that_does_not_use_the_rate_says_so_and_when_it_folds(
     session.next_fold, session.strategy = following, strategy
     page_shows = page_text(open_page(page, identifier))
     assert all(sentence in page_shows for sentence in sentences)
-    assert page_shows.count("이 전략은 압축률을 쓰지 않습니다.") == 2
+    assert page_shows.count("이 전략은 압축률을 쓰지 않습니다.") == 1
+    assert "<span>요약 압축률</span><i>이 전략은 압축률을 쓰지 않습니다.</i>" in raw_html(page)
     assert "[type=range]" not in raw_html(page)
     assert "현재 압축률" not in page_shows
     assert "변경한 값은 다음 요약부터" not in page_shows
@@ -173,6 +174,6 @@ def test_a_strategy_that_does_not_use_the_rate_says_so_and_when_it_folds(
 def test_the_rate_is_used_again_once_its_strategy_is_chosen(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 2)
     service.stored[identifier].strategy = "window"
-    open_page(page, identifier).selectbox(key="strategy_ko").set_value("interval").run()
+    setting(open_page(page, identifier), "strategy").set_value("interval").run()
     assert not slider_of(page).disabled
     assert "현재 압축률: 0.3" in page_text(page)

@@ -9,12 +9,12 @@ from streamlit.testing.v1 import AppTest
 from component.format import escape_label
 from tests.fake.scripted_programs import SECRET
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import keys, page_text, raw_html
+from tests.page.reading import keys, open_settings, page_text, raw_html
 
 
 @pytest.fixture
 def box(page: AppTest) -> AppTest:
-    return page.run().button(key="programs").click().run()
+    return open_settings(page, "API 연결")
 
 
 def make(page: AppTest, name: str, *, with_tools: bool = True, is_personal: bool | None = None) -> AppTest:
@@ -29,7 +29,7 @@ def make(page: AppTest, name: str, *, with_tools: bool = True, is_personal: bool
 def test_names_are_shown_as_they_are_and_the_day_of_the_last_use(page: AppTest, service: ScriptedService) -> None:
     service.programs.admit("a [link](http://x) *b*", tools={"recall", "web_search"})
     service.programs.tokens[0] = replace(service.programs.tokens[0], last_used_on=date(2026, 11, 23))
-    page.run().button(key="programs").click().run()
+    open_settings(page, "API 연결")
     assert f"**{escape_label('a [link](http://x) *b*')}**" in page_text(page)
     assert "마지막 사용 2026-11-23 · 도구: recall, web\\_search" in page_text(page)
 
@@ -47,7 +47,7 @@ def test_a_token_is_shown_once_and_its_program_listed(box: AppTest, service: Scr
     assert [token.tools for token in service.programs.tokens] == [None]
     assert box.text_input(key="program_name").value == ""
     # Opened anew, though the server never heard that it was closed.
-    assert SECRET not in page_text(box.button(key="programs").click().run())
+    assert SECRET not in page_text(open_settings(box, "API 연결"))
     make(box, "스크립트", with_tools=False)
     assert "도구 없음" in page_text(box)
     assert f"`{SECRET}`" in page_text(box)

@@ -11,7 +11,7 @@ from graph.service import ChatService
 from graph.value.error import InputError
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.shown_project import PRIMED, ROOT, VIEW, primed_on
-from tests.page.reading import keys, new_page, open_page, page_text, say, store_session
+from tests.page.reading import keys, new_page, open_page, page_text, say, setting, store_session
 from tests.page.reading_project import changes, choose_project, pick, save
 
 
@@ -28,10 +28,10 @@ def test_without_allowed_folders_the_page_has_nothing_of_projects(page: AppTest,
 
 def test_the_project_of_an_open_chat_is_changed_there(page: AppTest, project: ScriptedService) -> None:
     identifier = store_session(project, 1)
-    open_page(page, identifier).selectbox(key="project_listed_ko").set_value(ROOT).run()
+    setting(open_page(page, identifier), "project_listed").set_value(ROOT).run()
     assert project.stored[identifier].project_root == ROOT
     assert page.button(key=f"session_{identifier}").help == escape_label(ROOT)
-    page.selectbox(key="project_listed_ko").set_value("").run()
+    setting(page, "project_listed").set_value("").run()
     assert project.stored[identifier].project_root == ""
 
 
@@ -58,17 +58,17 @@ def test_a_chat_takes_the_project_that_was_chosen_last(page: AppTest, project: S
     say(choose_project(page), "안녕")
     assert (project.sent[-1].project_root, project.sent[-1].has_memory) == (ROOT, None)
     another_tab = new_page().run()
-    assert another_tab.selectbox(key="project_listed_ko").value == ROOT
+    assert setting(another_tab, "project_listed").value == ROOT
     assert "이 대화는 다음을 알고 시작합니다" in page_text(another_tab)
     page.button(key="new_chat").click().run()
-    assert page.selectbox(key="project_listed_ko").value == ROOT
+    assert setting(page, "project_listed").value == ROOT
     say(page, "다시")
     page.button(key="new_chat").click().run()
-    page.selectbox(key="project_listed_ko").set_value("").run()
+    setting(page, "project_listed").set_value("").run()
     say(page, "이번에는 없이")
     assert [session.project_root for session in project.stored.values()] == [ROOT, ROOT, ""]
     page.button(key="new_chat").click().run()
-    assert page.selectbox(key="project_listed_ko").value == ""
+    assert setting(page, "project_listed").value == ""
 
 
 def test_a_chat_may_start_without_memory(page: AppTest, project: ScriptedService) -> None:
@@ -186,7 +186,7 @@ def test_a_refused_text_stays_in_its_form_with_the_reason(page: AppTest, project
 def test_a_folder_below_is_chosen_by_typing_and_its_memory_begins_the_next_chat(real_service: ChatService) -> None:
     real, (allowed,), page = real_service, real_service.projects.roots(), new_page().run()
     root = str(Path(allowed) / "shop")
-    page.selectbox(key="project_listed_ko").set_value(allowed).run()
+    setting(page, "project_listed").set_value(allowed).run()
     page.text_input(key="project_below").set_value("shop/").run()
     assert page.text_input(key="project_below").value == "shop"
     workflow = real.projects.workflow(root)

@@ -12,7 +12,7 @@ from graph.value.project_view import ProjectView, SnapshotView
 from tests.fake.scripted_projects import NO_RULES
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.shown_project import FILE, ROOT, SNAPSHOT, TODAY, VIEW, rules
-from tests.page.reading import keys, page_text
+from tests.page.reading import keys, page_text, setting
 from tests.page.reading_project import changes, open_project_tab, pick, save
 
 
@@ -42,7 +42,7 @@ def test_without_a_project_the_tab_has_the_choice(page: AppTest, project: Script
     page.session_state["panel_tabs"] = "프로젝트"
     assert "선택한 프로젝트가 없습니다." in page_text(page.run())
     page.button(key="choose_project_0").click().run()
-    assert page.selectbox(key="project_listed_ko").value == ROOT
+    assert setting(page, "project_listed").value == ROOT
     assert "선택한 프로젝트가 없습니다." not in page_text(page)
     assert changes(project) == []
 

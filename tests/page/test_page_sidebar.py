@@ -20,7 +20,7 @@ def test_slider_is_the_seeds(page: AppTest) -> None:
     slider = slider_of(page.run())
     assert slider.label == "요약 압축률"
     assert (slider.min, slider.max, slider.step, slider.value) == (0.1, 0.5, 0.05, 0.3)
-    assert "⚙️ 고급 설정" in [box.label for box in page.expander]
+    assert page.button(key="open_settings").label == "⚙️ 고급 설정"
     for mark in ("0.1 짧게", "0.3 균형", "0.5 상세"):
         assert mark in page_text(page)
 

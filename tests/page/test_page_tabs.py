@@ -10,7 +10,17 @@ from graph.service import ChatService
 from graph.value.error import DatabaseBusyError
 from graph.value.view import ModelOption, SessionView
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import new_page, open_page, page_text, raw_html, say, slider_of, store_session
+from tests.page.reading import (
+    new_page,
+    open_page,
+    open_settings,
+    page_text,
+    raw_html,
+    say,
+    setting,
+    slider_of,
+    store_session,
+)
 
 BIG = ModelOption("big-model", is_offline=False)
 
@@ -27,7 +37,7 @@ def chosen(view: SessionView) -> tuple[float, str, str]:
 
 def choose(page: AppTest) -> None:
     slider_of(page).set_value(0.5).run()
-    page.selectbox(key="strategy_ko").set_value("compaction").run()
+    setting(page, "strategy").set_value("compaction").run()
     page.selectbox(key="model_ko").set_value("big-model").run()
 
 
@@ -47,7 +57,7 @@ def test_a_tab_that_shows_old_settings_does_not_bring_them_back(
     acts[act]()
     rate = 0.1 if act == "configure" else 0.5
     assert chosen(service.sessions.get(identifier)) == (rate, "compaction", "big-model")
-    assert other_page.selectbox(key="strategy_ko").value == "compaction"
+    assert setting(other_page, "strategy").value == "compaction"
     assert other_page.selectbox(key="model_ko").value == "big-model"
     assert slider_of(other_page).value == rate
 
@@ -76,9 +86,9 @@ def test_what_is_chosen_for_the_first_message_outlasts_a_change_of_the_language(
     service.models = (*service.models, replace(BIG, thinks=True))
     choose(page.run())
     page.selectbox(key="thinking_ko").set_value("high").run()
-    for language, level in (("en", "High"), ("ko", "많이")):
+    for language, level, section in (("en", "High", "Summaries"), ("ko", "많이", "요약")):
         page.segmented_control(key="language").set_value(language).run()
-        box = page.selectbox(key=f"thinking_{language}")
+        box = open_settings(page, section).selectbox(key=f"thinking_{language}")
         assert level in box.options
         assert (box.value, page.selectbox(key=f"strategy_{language}").value) == ("high", "compaction")
     say(page, "첫마디")
@@ -127,7 +137,7 @@ def test_two_tabs_on_the_real_service(real_service: ChatService) -> None:
     for tab in tabs:
         open_page(tab, identifier)
     slider_of(tabs[0]).set_value(0.5).run()
-    tabs[0].selectbox(key="strategy_ko").set_value("compaction").run()
+    setting(tabs[0], "strategy").set_value("compaction").run()
     say(tabs[1], "감사합니다")
     list(real_service.turns.follow(identifier))
     assert chosen(real_service.sessions.get(identifier)) == (0.5, "compaction", "offline-mini")
