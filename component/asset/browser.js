@@ -63,9 +63,9 @@ async function onClick(event) {
 // Counts what is typed; the server hears of it once the field is left, for which a dialog that closes doesn't wait.
 function countTyped() {
   document.querySelectorAll("[data-count]").forEach((count) => {
-    const typed = count.closest("[class*='st-key-counted_']").querySelector("textarea").value.trim();
-    const text = [...typed].length.toLocaleString("en-US");
-    if (count.textContent !== text) count.textContent = text;
+    const field = count.closest("[class*='st-key-counted_']").querySelector("textarea");
+    const text = [...(field?.value.trim() ?? "")].length.toLocaleString("en-US");
+    if (field && count.textContent !== text) count.textContent = text;
   });
 }
 

@@ -171,6 +171,8 @@ def branch_of_a_whole_chat(stage: Stage) -> None:
 
 
 def open_file(stage: Stage, path: Path) -> None:
+    stage.open_sidebar()
+    stage.visitor.open_settings(stage.words.sessions.open_file)
     with stage.visitor.page.expect_file_chooser() as choosing:
         stage.visitor.page.get_by_role("button", name=stage.words.sessions.open_file).click()
     choosing.value.set_files(path)
@@ -178,8 +180,6 @@ def open_file(stage: Stage, path: Path) -> None:
 
 def other_files_refused(stage: Stage) -> None:
     """What is no chat is refused, and what is too large before it is sent."""
-    stage.open_sidebar()
-    stage.visitor.open_settings()
     for name, data, reason in (
         ("large.jsonl", b" " * (10 * 2**20 + 1), "import_too_large"),
         ("letter.jsonl", "안녕하세요".encode(), "not_an_export"),
@@ -187,6 +187,7 @@ def other_files_refused(stage: Stage) -> None:
         (stage.folder / name).write_bytes(data)
         open_file(stage, stage.folder / name)
         expect(stage.visitor.page.get_by_text(stage.words.input_reasons[reason])).to_be_attached()
+        expect(stage.dialog).to_have_count(0)
 
 
 def saved_chat_opened(stage: Stage) -> None:

@@ -45,8 +45,7 @@ def box_open(stage: Stage) -> None:
     assert status(stage, "tf-guessed-0123456789-abcdef") == 404
     stage.visitor.open()
     stage.open_sidebar()
-    stage.visitor.open_settings()
-    stage.button("programs").click()
+    stage.visitor.open_settings(stage.words.programs.title)
     expect(stage.button("make_token")).to_have_css("background-color", READABLE)
 
 
@@ -77,8 +76,7 @@ def program_used(stage: Stage) -> None:
 
 
 def withdrawal_asked(stage: Stage) -> None:
-    stage.visitor.open_settings()
-    stage.button("programs").click()
+    stage.visitor.open_settings(stage.words.programs.title)
     sentence = stage.words.programs.used.rpartition("{made}")[2].split("{")[0].strip()
     expect(row(stage)).to_contain_text(sentence)
     expect(stage.dialog).not_to_contain_text((stage.folder / "token").read_text())

@@ -96,16 +96,16 @@ def chosen(stage: Stage) -> None:
     note(stage, root)
     stage.visitor.open()
     stage.open_sidebar()
-    stage.visitor.open_settings()
+    stage.visitor.open_settings(stage.words.project.tab)
     box = stage.visitor.find_choice("project_listed").get_by_role("combobox")
     box.click()
     stage.visitor.page.get_by_role("option", name=root.name).first.click()
     expect(stage.visitor.find("project_below")).to_be_visible()
+    stage.close_dialog()
     expect(stage.visitor.find("known")).to_contain_text("릴리스 노트 쓰기")
 
 
 def known(stage: Stage) -> None:
-    stage.visitor.open_settings()
     stage.close_sidebar()
     expect(stage.visitor.find("known")).to_contain_text(stage.words.project.card_rules)
     # The card stands at the top, however much room is below it: what it grows by doesn't move it.

@@ -16,12 +16,62 @@ BACKGROUNDS: Final = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 23)"}
 def settings_open(stage: Stage) -> None:
     stage.visitor.open()
     stage.open_sidebar()
-    stage.visitor.open_settings()
+    stage.visitor.open_settings(stage.words.tab_summaries)
     expect(stage.visitor.find_choice("strategy")).to_be_visible()
-    expect(stage.visitor.find("search")).to_be_in_viewport()  # and the chats with it
+
+
+def sections_shown(stage: Stage) -> None:
+    """Each section is drawn where it is chosen; no part of it scrolls in itself."""
+    for section, part in (
+        (stage.words.model, "settings_model"),
+        (stage.words.programs.title, "make_token"),
+        (stage.words.sessions.open_file, ""),
+    ):
+        stage.visitor.open_settings(section)
+        shown = stage.dialog.locator("button.open-file")
+        if part:
+            shown = stage.dialog.locator(f'[class*="st-key-{part}"]').first
+        expect(shown).to_be_visible()
+
+
+def draft_kept(stage: Stage) -> None:
+    """What is typed stays while the dialog is closed, and is stored by Save alone."""
+    own, words = stage.service.instructions, stage.words
+    for text in ("초안입니다.", "저장할 글입니다."):
+        stage.visitor.open_settings(words.instructions)
+        field = stage.visitor.find("instructions_all").get_by_role("textbox")
+        field.fill(text)
+        expect(stage.visitor.find("counted_instructions_all").locator("[data-count]")).to_have_text(str(len(text)))
+        field.press("Escape")
+        expect(stage.dialog).to_have_count(0)
+        stage.visitor.page.wait_for_timeout(300)  # no hand is faster
+        stage.visitor.open_settings(words.instructions)
+        expect(field).to_have_value(text)
+        expect(stage.dialog).to_contain_text(words.instructions_unsaved)
+        assert own.for_all() == ""
+    stage.button("save_instructions_all").click()
+    expect(stage.dialog).to_contain_text(words.instructions_saved)
+    assert own.for_all() == "저장할 글입니다."
+
+
+def preset_used(stage: Stage) -> None:
+    """A text is kept by a name, and put into the field of the chat to come."""
+    field = stage.visitor.find("instructions_new").get_by_role("textbox")
+    field.fill("한 문장으로 답하세요.")
+    stage.visitor.find("preset_name").get_by_role("textbox").fill("짧은 답")
+    stage.button("keep_preset").click()
+    expect(stage.visitor.find("preset").get_by_role("combobox")).to_have_value("짧은 답")
+    field.fill("")
+    stage.button("use_preset").click()
+    expect(field).to_have_value("한 문장으로 답하세요.")
+    stage.button("icon_forget_preset").click()
+    expect(stage.button("use_preset")).to_have_count(0)
+    assert stage.service.instructions.presets() == {}
+    stage.service.instructions.keep_for_all("")
 
 
 def shortcuts_open(stage: Stage) -> None:
+    stage.close_dialog()
     stage.button("icon_help").click()
     expect(stage.dialog.locator("table")).to_be_visible()
 
@@ -58,14 +108,16 @@ def choices_hold(stage: Stage) -> None:
 
 
 def strategies_listed(stage: Stage) -> None:
-    stage.visitor.open_settings()
+    stage.visitor.open_settings(stage.words.tab_summaries)
     stage.visitor.find_choice("strategy").get_by_role("combobox").click()
     expect(stage.visitor.page.get_by_role("option").first).to_be_visible()
 
 
 def without_summaries(stage: Stage) -> None:
     stage.visitor.page.get_by_role("option", name=stage.words.strategies["window"]).click()
-    expect(stage.visitor.find("settings").locator("p.rate")).to_have_text(stage.words.rate)
+    expect(stage.dialog).to_contain_text(stage.words.rate_unused)
+    stage.close_dialog()
+    expect(stage.visitor.find("settings").locator("p.rate")).to_contain_text(stage.words.rate_unused)
     expect(stage.panel.locator("[type=range]")).to_be_disabled()
 
 

@@ -115,8 +115,14 @@ class Visitor:
         self._language = language
         expect(self.page.locator("html")).to_have_attribute("lang", language)
 
-    def open_settings(self) -> None:
-        self.find("settings").locator("summary").click()
+    def open_settings(self, section: str) -> None:
+        """Opens the dialog of settings, unless it is open, at a section, which its title names."""
+        if not self.page.get_by_role("dialog").is_visible():
+            self.find("open_settings").locator("button").click()
+        tab = self.page.get_by_role("dialog").get_by_role("tab", name=section, exact=True)
+        tab.click()
+        expect(tab).to_have_attribute("aria-selected", "true")
+        self.settle()
 
     def expect_no_complaint(self) -> None:
         assert not self.complaints, "\n".join(self.complaints)
