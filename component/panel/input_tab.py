@@ -232,7 +232,7 @@ def _draw_body(words: Words, body: str, key: str, file_name: str) -> None:
         st.download_button(labels.request_file, body, file_name=file_name, key=key, on_click="ignore", **kind)
 
 
-_NEWEST: Final = 0  # selects the newest turn
+_NEWEST: Final = 0  # stands for the newest turn
 
 
 def draw(now: PageState) -> None:
@@ -242,15 +242,10 @@ def draw(now: PageState) -> None:
     if not turns:
         widget.draw_note(labels.nothing)
         return
-    names = {_NEWEST: labels.newest} | {turn: labels.in_turn.format(turn=turn) for turn in reversed(turns[:-1])}
-    look: dict[str, Any] = {"format_func": names.__getitem__, "label_visibility": "collapsed"}
-    chosen = st.selectbox(now.words.chart_turn, [*names], key=widget.choice_key(f"input_turn_{identifier}"), **look)
-    turn = chosen or turns[-1]
-    calls = now.service.inputs.of_turn(identifier, turn)
-    if not calls:
+    turn, call = _choose(now, identifier, turns)
+    if call is None:
         widget.draw_note(labels.not_called)
         return
-    call = _choose_call(now.words, calls, f"{identifier}_{turn}")
     groups = groups_of(call, turn)
     draw_input_bar(now.words, call, turn, groups)
     with st.container(border=True, gap="xsmall", key="input_blocks"):
@@ -268,19 +263,26 @@ def draw(now: PageState) -> None:
         draw_input_details(now, identifier, turn, call)
 
 
-def _choose_call(words: Words, calls: Sequence[CallInput], key: str) -> CallInput:
-    if len(calls) == 1:
-        return calls[0]
-    answers = [index for index, call in enumerate(calls) if call.kind == "answer"]
-    index = st.selectbox(
-        words.input.choose_call,
-        range(len(calls)),
-        index=answers[-1] if answers else len(calls) - 1,
-        format_func=lambda index: _name_of(words, calls, calls[index]),
-        key=widget.choice_key(f"input_call_{key}_{len(calls)}"),
-        label_visibility="collapsed",
-    )
-    return calls[index]
+def _choose(now: PageState, identifier: str, turns: Sequence[int]) -> tuple[int, CallInput | None]:
+    """Draws the select of a turn and, where the chosen one has several, of its calls."""
+    labels, state = now.words.input, st.session_state
+    key = widget.choice_key(f"input_turn_{identifier}")
+    shown, _ = state.get(key) or (_NEWEST, None)
+    turn = shown if shown in turns else turns[-1]
+    calls = now.service.inputs.of_turn(identifier, turn)
+    names: dict[tuple[int, int | None], str] = {}  # None for the call that answered
+    for number in (_NEWEST, *reversed(turns[:-1])):
+        names[number, None] = name = labels.in_turn.format(turn=number) if number else labels.newest
+        if number == shown and len(calls) > 1:
+            names |= {
+                (number, place): f"{name} · {_name_of(now.words, calls, each)}" for place, each in enumerate(calls)
+            }
+    if state.get(key) not in names:
+        state[key] = (_NEWEST, None)
+    look: dict[str, Any] = {"format_func": names.__getitem__, "label_visibility": "collapsed"}
+    _, index = st.selectbox(now.words.chart_turn, [*names], key=key, **look)
+    answers = [place for place, call in enumerate(calls) if call.kind == "answer"]
+    return turn, calls[index if index is not None else answers[-1] if answers else -1] if calls else None
 
 
 def _name_of(words: Words, calls: Sequence[CallInput], call: CallInput) -> str:

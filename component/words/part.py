@@ -71,7 +71,6 @@ class InputWords(Group):
     )
     newest = Both("Latest request", "최근 요청")
     in_turn = Both("Sent in turn {turn}", "{turn}턴에 보낸 것")
-    choose_call = Both("Call", "호출")
     call = Both("Call {number} of {count}", "호출 {number}/{count}")
     call_again = Both("Attempt {attempt}, call {number}", "시도 {attempt} · 호출 {number}")
     call_by_tool = Both("{call} · by the tool `reasoning`", "{call} · `reasoning` 도구가 호출")

@@ -19,8 +19,8 @@ def block(stage: Stage, kind: str) -> Locator:
     return stage.panel.locator(f'[class*="st-key-input_{kind}_"]').first
 
 
-def choose_input(stage: Stage, key: str, name: str) -> None:
-    chooser = stage.panel.locator(f'[class*="st-key-input_{key}_"]').get_by_role("combobox")
+def choose_input(stage: Stage, name: str) -> None:
+    chooser = stage.panel.locator('[class*="st-key-input_turn_"]').get_by_role("combobox")
     chooser.scroll_into_view_if_needed()
     stage.visitor.page.wait_for_timeout(300)  # a list closes when what it stands in is scrolled
     chooser.click()
@@ -92,12 +92,13 @@ def input_request_open(stage: Stage) -> None:
 
 def input_call_chosen(stage: Stage) -> None:
     """A turn that used a tool has two calls; the first had no result yet."""
-    choose_input(stage, "turn", stage.words.input.newest)
+    choose_input(stage, stage.words.input.newest)
     expect(stage.panel.get_by_text(stage.words.input.sent.format(turn=6))).to_be_visible()
     stage.visitor.settle()
     block(stage, "current").locator("summary").first.click()
     expect(block(stage, "current").get_by_text("get_current_time")).to_be_visible()
-    choose_input(stage, "call", stage.words.input.call.format(number=1, count=2))
+    first = stage.words.input.call.format(number=1, count=2)
+    choose_input(stage, f"{stage.words.input.newest} · {first}")
     expect(block(stage, "current").get_by_text("get_current_time")).to_have_count(0)
 
 
