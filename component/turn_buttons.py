@@ -115,26 +115,38 @@ def answer(
         parts += _pager("version", steps, places, str(turn.attempt), turn.number, identifier)
     if turn.answer_text:
         parts.append(widget.copy_button(words.copy, turn.answer_text))
-        if turn.answer_message_id and not is_aside:
-            parts.append(pin(words, turn.answer_message_id, is_pinned=is_pinned))
-    if told := describe_attempt(words, turn, zone):
-        label = f'title="{words.about_answer}" aria-label="{words.about_answer}"'
-        parts.append(
-            f'<details class="about" name="about"><summary data-icon="info" {label}></summary><p>{told}</p></details>'
-        )
+    can_pin = bool(turn.answer_text and turn.answer_message_id and not is_aside)
+    if can_pin and is_pinned:
+        parts.append(pin(words, turn.answer_message_id, is_pinned=True))
     if is_aside:
         about, label = {**about, "to": str(turn.attempt)}, labels.use_answer
         parts.append(markup("choose", label, about, icon="check", hint=labels.use_answer_hint, text=label))
     elif not turn.is_last:
         parts.append(markup("branch", labels.regenerate, about, icon="alt_route", text=words.regenerate))
+    if turn.status != "asking":
+        pins = (
+            pin(words, turn.answer_message_id, is_pinned=False, text=words.steering.pin)
+            if can_pin and not is_pinned
+            else ""
+        )
+        parts.append(_menu(words, pins, describe_attempt(words, turn, zone)))
     return parts
 
 
+def _menu(words: Words, button: str, told: str) -> str:
+    """Returns the menu of an answer: a button, and what is told of it."""
+    if not (button or told):
+        return ""
+    label, about = f'title="{words.answer_menu}" aria-label="{words.answer_menu}"', f"<p>{told}</p>" if told else ""
+    opener = f'<summary data-icon="more_horiz" {label}></summary>'
+    return f'<details class="about" name="about">{opener}<div>{button}{about}</div></details>'
+
+
 def pin(words: Words, message_id: str, *, is_pinned: bool, text: str = "", about: str = "") -> str:
-    """Returns the button that pins a message; with `text` on it, in a list of what is pinned with it."""
+    """Returns the button that pins a message; with `text` on it, in a menu or a list of what is pinned with it."""
     labels = words.steering
     hint = words.sessions.unpin if is_pinned else labels.pin_hint
-    label = f"{text}: {about}" if text else labels.pin
+    label = f"{text}: {about}" if about else labels.pin
     return markup("pin", label, {"message": message_id}, icon="keep", hint=hint, is_on=is_pinned, text=text)
 
 

@@ -76,8 +76,6 @@ def _draw_lack(page: PageState, *, has_records: bool) -> None:
         now = page_state.look_again(page)
         words, following = now.words, now.following
         is_first = not has_records and bool(following.turns) and not following.is_reset
-        if is_first:
-            st.html(_steps(words, following))
         if note := _note(now, following, has_records=has_records):
             widget.draw_note(note)
         if is_first:
@@ -94,14 +92,19 @@ def _lines(now: PageState, following: NextFold, rate: float) -> list[str]:
         lines.append(verbatim.format(original=format_count(following.original_chars)))
     elif following.original_chars:
         lines.append(_forecast(words.next_by_chars, rate, following.original_chars))
-    elif following.turns:
-        lines.append(_forecast(words.next_by_turn, rate, _EXAMPLE_CHARS, turn=following.turns[-1]))
+    elif following.turns:  # the empty page says when
+        template = words.next_by_turn if _is_begun(now) else words.next_example
+        lines.append(_forecast(template, rate, _EXAMPLE_CHARS, turn=following.turns[-1]))
     elif following.threshold_tokens:
         tokens, threshold = format_count(following.tokens), format_count(following.threshold_tokens)
         lines.append(words.next_by_tokens.format(tokens=tokens, threshold=threshold))
     if following.original_chars and following.turns_left and page_state.chosen(page_state.FOLD_WHEN) == "pays":
         lines.append(words.next_together.format(first=following.turns[0], last=following.turns[-1]))
     return lines
+
+
+def _is_begun(now: PageState) -> bool:
+    return now.session is not None and now.session.turn_count > 0
 
 
 def _forecast(template: str, rate: float, chars: int, **values: int) -> str:
@@ -130,24 +133,11 @@ def _lack(now: PageState, following: NextFold) -> str:
     if following.is_reset:
         return words.no_records_since_reset
     if following.turns:
-        return words.turns_left.format(count=following.turns_left)
+        return words.turns_left.format(count=following.turns_left) if _is_begun(now) else ""
     if not following.threshold_tokens:
         return f"{words.no_records} {words.compact_by_hand}"
     rule = words.no_record_notes[page_state.chosen(page_state.STRATEGY)]
     return f"{words.no_records} {rule.format(threshold=format_count(following.threshold_tokens))}"
-
-
-def _steps(words: Words, following: NextFold) -> str:
-    count = len(following.turns)
-    done = count - following.turns_left
-    dots = "".join(f'<i class="{"on" if number < done else ""}"></i>' for number in range(count))
-    marks = (f'<span class="dots">{dots}</span>', "<b>↓</b>", "<b>✓</b>")
-    texts = (words.step_talk.format(count=count), words.step_fold, words.step_sent)
-    items = "".join(
-        f'<li><span aria-hidden="true">{mark}</span>{html.escape(text)}</li>'
-        for mark, text in zip(marks, texts, strict=True)
-    )
-    return f'<ol class="steps">{items}</ol>'
 
 
 def _at(template: str, rate: float, chars: int = 0) -> str:

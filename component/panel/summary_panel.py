@@ -190,7 +190,9 @@ def draw_opener(now: PageState) -> None:
     words, left = now.words, now.following.turns_left
     count = now.statistics.record_count if now.statistics else 0
     template = words.open_panel
-    if left and not count:
+    if now.session is None:
+        template = words.tab_summaries
+    elif left and not count:
         template = words.open_panel_next if left == 1 else words.open_panel_first
     label = template.format(count=count or left)
     with st.container(key="open_panel", width="content"):

@@ -205,7 +205,7 @@ class Words(Group):
     go_on = Both("Continue", "계속")
     regenerate = Both("Regenerate", "다시 생성")
     copy = Both("Copy answer", "답변 복사")
-    about_answer = Both("About this answer", "이 답변의 정보")
+    answer_menu = Both("Options for this answer", "답변 메뉴")
     answer_tokens = Both("{input} in · {output} out tokens", "입력 {input} · 출력 {output} 토큰")
     date = Both("{weekday}, {day} {month} {year}", "{year}년 {month} {day}일 {weekday}")
     weekdays = Both(
@@ -343,18 +343,13 @@ class Words(Group):
         "Next summary after turn {turn} · e.g. {original} → about {summary} chars",
         "다음 요약: {turn}턴이 끝난 뒤 · 예: {original}자 → 약 {summary}자",
     )
+    next_example = Both("Example: {original} → about {summary} chars", "예: {original}자 → 약 {summary}자")
     next_together = Both(
         "Turns {first}-{last} are summarised together after turn {last}, sooner if room runs out.",
         "{first}-{last}턴은 {last}턴이 끝난 뒤 한 번에 요약합니다. 자리가 모자라면 더 일찍 요약합니다.",
     )
     next_by_tokens = Both(
         "Next summary: ≈{tokens} of {threshold} tokens so far", "다음 요약: 지금까지 ≈{tokens} / {threshold}토큰"
-    )
-    step_talk = Both("Talk for {count} turns", "{count}번 이야기를 주고받으면")
-    step_fold = Both("They're summarised at the length you set", "그 부분을 정한 길이로 요약하고")
-    step_sent = Both(
-        "From then on the model reads the summary; your messages stay here in full",
-        "다음부터 모델은 요약을 읽습니다. 대화 원문은 그대로 남습니다",
     )
     turns_left = Both("Turns until the first summary: {count}", "첫 요약까지 {count}턴 남았습니다.")
     sample = Both("Example", "예시")

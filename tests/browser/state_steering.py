@@ -142,7 +142,7 @@ def folded_again(stage: Stage) -> None:
 def message_pinned(stage: Stage) -> None:
     stage.close_panel()
     stage.visitor.turn(1).hover()
-    pin = stage.visitor.turn(1).get_by_role("button", name=stage.words.steering.pin)
+    pin = stage.visitor.turn(1).locator("button.pin")
     pin.first.click()
     expect(pin.first).to_have_attribute("aria-pressed", "true")
     expect(pin.last).to_have_attribute("aria-pressed", "false")

@@ -25,8 +25,7 @@ def said(stage: Stage, number: int) -> str:
 
 def _open_settings(stage: Stage) -> None:
     stage.open_sidebar()
-    if not stage.visitor.find_choice("strategy").is_visible():
-        stage.visitor.open_settings()
+    stage.visitor.open_settings(stage.words.tab_summaries)
     expect(stage.visitor.find_choice("strategy")).to_be_visible()
 
 
@@ -34,9 +33,8 @@ def choose_strategy(stage: Stage, strategy: str) -> None:
     _open_settings(stage)
     stage.visitor.find_choice("strategy").get_by_role("combobox").click()
     stage.visitor.page.get_by_role("option", name=stage.words.strategies[strategy], exact=True).click()
-    expect(
-        stage.visitor.find("settings").get_by_text(stage.words.strategy_notes[strategy].partition("{")[0].strip())
-    ).to_be_visible()
+    expect(stage.dialog.get_by_text(stage.words.strategy_notes[strategy].partition("{")[0].strip())).to_be_visible()
+    stage.close_dialog()
 
 
 def expect_tokens_shown(stage: Stage, strategy: str) -> None:
@@ -53,10 +51,7 @@ def first_summary_explained(stage: Stage) -> None:
     stage.visitor.open()
     panel, words = stage.open_panel(), stage.words
     expect(panel.get_by_text(words.current_rate.format(rate="0.3"))).to_be_visible()
-    expect(panel.locator("ol.steps li")).to_contain_text(
-        [words.step_talk.format(count=3), words.step_fold, words.step_sent]
-    )
-    expect(panel.get_by_text(words.turns_left.format(count=3))).to_be_visible()
+    expect(panel.get_by_text(words.turns_left.format(count=3))).to_have_count(0)  # the page beside it says so
     expect(panel.locator(".sample[data-begin]:visible")).to_contain_text(words.sample_notes[1].splitlines()[-1])
     stage.open_tab(words.input.tab)
     expect(panel.get_by_text(words.input.nothing)).to_be_visible()
@@ -71,10 +66,12 @@ def slider_moved(stage: Stage) -> None:
     move(stage, "ArrowRight", 4)
     expect(stage.panel.get_by_text(stage.words.current_rate.format(rate="0.5"), exact=True)).to_be_visible()
     stage.close_panel()
-    _open_settings(stage)
+    stage.open_sidebar()
     line = stage.visitor.find("settings").locator("p.rate")
     expect(line).to_contain_text(stage.words.rate_share.format(percent=50))
+    stage.visitor.note_marks()
     line.get_by_role("button").click()
+    stage.visitor.wait_for_marks(stage.visitor.find("panel_head"))
     expect(stage.panel.get_by_role("slider")).to_be_focused()
     move(stage, "ArrowLeft", 2)
     rate = stage.words.current_rate.format(rate="0.4")
@@ -139,6 +136,7 @@ def model_chosen(stage: Stage) -> None:
 
 def compact_offered(stage: Stage) -> None:
     choose_strategy(stage, "compaction")
+    _open_settings(stage)
     expect(stage.button("compact")).to_have_text(f"compress{stage.words.compact_now}")
 
 

@@ -570,7 +570,7 @@ def test_gauge_tells_the_next_input_the_last_report_and_a_guessed_window(
 
 def test_panel_button_counts_the_summaries(page: AppTest, service: ScriptedService) -> None:
     page.run()
-    for turns, label in ((0, "첫 요약까지 3턴"), (1, "첫 요약까지 2턴"), (2, "첫 요약까지 1턴"), (7, "요약 2")):
+    for turns, label in ((0, "요약"), (1, "첫 요약까지 2턴"), (2, "첫 요약까지 1턴"), (7, "요약 2")):
         if turns:
             open_page(page, store_session(service, turns))
         assert f'aria-label="{label}">{label}<' in raw_html(page)

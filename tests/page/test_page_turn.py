@@ -327,6 +327,23 @@ def test_an_answer_tells_its_model_time_and_tokens(page: AppTest, service: Scrip
     assert told == [f"offline-mini<br>{time}<br>2.3초<br>입력 ≈1,238 · 출력 ≈45 토큰"] * 2
 
 
+def test_an_answers_menu_has_its_pin_until_it_is_pinned_and_none_stands_below_a_question_to_the_user(
+    page: AppTest, service: ScriptedService
+) -> None:
+    identifier = store_session(service, 2)
+    menus = r'<details class="about" name="about"><summary data-icon="more_horiz" title="답변 메뉴".*?</details>'
+    open_page(page, identifier)
+    shown = re.findall(menus, raw_html(page))
+    assert ['data-message="answer-' in menu for menu in shown] == [True, True]
+    service.folds.pin(identifier, "answer-1")
+    shown = re.findall(menus, raw_html(page.run()))
+    assert ['data-message="answer-' in menu for menu in shown] == [False, True]
+    assert 'data-message="answer-1"' in raw_html(page)
+    turns = service.stored[identifier].turns
+    turns[1] = replace(turns[1], status="asking", answer_text="")
+    assert len(re.findall(menus, raw_html(page.run()))) == 1
+
+
 def test_the_next_message_draws_the_tail_of_a_turn_and_its_words_only_if_they_change(service: ScriptedService) -> None:
     page = page_with_presses()
     identifier = store_session(service, 4)
