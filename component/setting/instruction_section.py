@@ -55,8 +55,8 @@ def _draw_field(now: PageState, of: str, kept: str, label: str) -> None:
                 chars=f"<span data-count>{format_count(len(draft.strip()))}</span>",
                 most=format_count(MOST_INSTRUCTIONS_CHARS),
             )
-            is_draft = draft.strip() != kept
-            told = words.instructions_unsaved if is_draft else words.instructions_saved if _is_done(key) else ""
+            is_draft, is_done = draft.strip() != kept, state.get(_ENDED) == (key, None)
+            told = words.instructions_unsaved if is_draft else words.instructions_saved if is_done else ""
             st.html(f'<p class="faint">{size} · {tokens}{f" · <b>{told}</b>" if told else ""}</p>')
             look = "primary" if is_draft else "secondary"
             widget.draw_action(words.save, f"save_{key}", "", _save, of, type=look)
@@ -128,14 +128,6 @@ def _try(place: str, act: Callable[[], object]) -> None:
     except TurnfoldError as refusal:
         error = refusal
     st.session_state[_ENDED] = place, error
-
-
-def forget() -> None:
-    st.session_state.pop(_ENDED, None)
-
-
-def _is_done(place: str) -> bool:
-    return bool(st.session_state.get(_ENDED) == (place, None))
 
 
 def _show_refusal(now: PageState, place: str) -> None:

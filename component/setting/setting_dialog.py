@@ -44,7 +44,6 @@ def draw_opener(now: PageState) -> None:
 
 
 def _open() -> None:
-    instruction_section.forget()
     program_section.forget()  # the close may not have arrived: Streamlit may drop the first of two requests at once
     dialog.request(_NAME)
 
@@ -98,10 +97,8 @@ def _compact(identifier: str) -> None:
 
 def _draw_model(now: PageState) -> None:
     identifier = now.session.session_id if now.session else None
-    options = page_state.options()
-    model_menu.draw_choice(
-        now, now.service.folds.gauge(identifier, options=options, language=now.words.language), "settings_"
-    )
+    gauge = now.service.folds.gauge(identifier, options=page_state.options(), language=now.words.language)
+    model_menu.draw_choice(now, gauge, "settings_")
 
 
 def _draw_project(now: PageState) -> None:
