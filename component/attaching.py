@@ -117,21 +117,13 @@ def draw(words: Words) -> None:
             widget.draw_action(label, f"icon_refused_{number}", "close", _remove, error)
     if not attached():
         return
-    with st.container(key="attached", gap="xsmall"):
-        widget.draw_note(words.attachment.kept)
-        with st.container(horizontal=True, gap="xsmall"):
-            for number, attachment in enumerate(attached().values()):
-                with st.container(
-                    horizontal=True,
-                    width="content",
-                    vertical_alignment="center",
-                    gap="xsmall",
-                    wrap=False,
-                    key=f"kept_{number}",
-                ):
-                    st.html(_chip(words, attachment), width="content")
-                    label = words.attachment.remove.format(name=escape_label(attachment.name))
-                    widget.draw_action(label, f"icon_detach_{number}", "close", _remove, attachment)
+    with st.container(key="attached", horizontal=True, gap="xsmall"):
+        for number, attachment in enumerate(attached().values()):
+            chip = st.container(key=f"kept_{number}", horizontal=True, width="content", gap="xsmall", wrap=False)
+            with chip:
+                st.html(_chip(words, attachment), width="content")
+                label = words.attachment.remove.format(name=escape_label(attachment.name))
+                widget.draw_action(label, f"icon_detach_{number}", "close", _remove, attachment)
 
 
 def _chip(words: Words, attachment: Kept) -> str:

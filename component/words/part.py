@@ -18,7 +18,6 @@ class AttachmentWords(Group):
         "파일이 너무 큽니다: {name}. 이 모델의 창은 {window}토큰인데 {sent}토큰을 보내게 됩니다.",
     )
     partial = Both("⚠️ not all of it could be read", "⚠️ 일부는 읽지 못했습니다")
-    kept = Both("These files go with the next message:", "다음 메시지와 함께 보낼 파일입니다.")
     enlarge = Both("Enlarge {name}", "{name} 크게 보기")
     picture = Both("Picture", "이미지")
     picture_gone = Both(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, Locator, expect
 
 from graph.service import ChatService
+from tests.browser.axe import violations
 from tests.browser.conftest import visiting
+from tests.browser.state_attach import attach
 from tests.browser.visitor import Visitor
 from tests.fake.chat import Chat
 from tests.fake.openai_reply import hang, text
@@ -52,6 +57,7 @@ def box_of(part: Locator) -> list[int]:
     return [round(place) for place in part.evaluate(BOX)]
 
 
+COMPOSER = '[data-testid="stBottomBlockContainer"] > [data-testid="stVerticalBlock"]'
 NOTE_PANEL = """
 window.panels = [];
 const look = () => {
@@ -135,7 +141,7 @@ def test_a_wide_page_keeps_the_panel_in_view_and_dims_folded_turns_until_they_ar
     box = visitor.find("panel").bounding_box()
     assert box is not None
     assert (box["y"], box["height"], box["x"] + box["width"]) == (0, 800, 1280)
-    assert visitor.find("ask").evaluate("field => innerHeight - field.getBoundingClientRect().bottom") == 16
+    assert box_of(visitor.page.locator(COMPOSER))[3] == 800 - 16
     for number in range(1, 6):  # the page's script numbers them a moment after they are drawn
         expect(visitor.turn(number)).to_have_attribute("data-turn", str(number))
     numbers = visitor.page.locator('[class*="st-key-turn_"]')
@@ -199,6 +205,39 @@ def test_on_a_phone_a_choice_in_the_sidebar_shows_what_was_chosen(phone: Visitor
         choice.click()
         expect(sidebar).to_have_attribute("data-collapsed", "true")
     expect(phone.turn(1)).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("who", ["visitor", "phone"])
+def test_files_field_and_bar_are_rows_of_one_box(who: str, request: pytest.FixtureRequest) -> None:
+    visitor: Visitor = request.getfixturevalue(who)
+    visitor.open()
+    picture = BytesIO()
+    Image.new("RGB", (300, 200)).save(picture, "PNG")
+    files = [
+        ("긴 이름의 보고서 2026-10.txt", b"x" * 900),
+        ("그림.png", picture.getvalue()),
+        *((f"{n}.txt", b"x") for n in "abc"),
+    ]
+    attach(visitor, *files)
+    box, field = visitor.page.locator(COMPOSER), visitor.page.locator(".st-key-ask [data-testid='stChatInput'] > div")
+    rows = [box_of(visitor.find(key)) for key in ("attached", "ask", "bar")]
+    assert [row[1] for row in rows] == sorted(row[1] for row in rows)
+    left, top, right, bottom = box_of(box)
+    assert all(left < row[0] <= row[2] < right and top < row[1] < row[3] < bottom for row in rows)
+    chips = [box_of(chip) for chip in visitor.page.locator('[class*="st-key-kept_"]').all()]
+    assert len({end - begin for _, begin, _, end in chips}) == 1  # a picture's is as high as the others
+    assert all(rows[0][1] <= begin < end <= rows[0][3] for _, begin, _, end in chips)
+    assert (len({begin for _, begin, _, _ in chips}) == 1) is (who == "phone")
+    place = box_of(visitor.page.locator("button.attach"))
+    assert rows[2][1] - 1 <= place[1] < place[3] <= rows[2][3] + 1
+    assert place[2] <= box_of(visitor.find("model_menu"))[0]
+    assert field.evaluate("part => getComputedStyle(part).borderTopWidth") == "0px"
+    visitor.field.focus()
+    expect(box).to_have_css("outline-style", "solid")
+    visitor.page.emulate_media(forced_colors="active")
+    expect(box).to_have_css("outline-style", "solid")
+    assert violations(visitor.page) == []
+    visitor.page.emulate_media(forced_colors="none")
 
 
 def test_nothing_in_the_bar_of_a_phone_lies_over_the_next_while_the_first_answer_comes(
