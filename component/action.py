@@ -178,14 +178,13 @@ def stop(identifier: str) -> None:
     _try(lambda: service_provider.current().turns.stop(identifier))
 
 
-def choose_tools(names: Sequence[str], *, is_on: bool) -> None:
-    """Switches tools of MCP servers on or off in the open chat, or in the one that the next message begins."""
+def choose_tools(on: Sequence[str], off: Sequence[str]) -> None:
+    """Switches tools of MCP servers on and off in the open chat, or in the one that the next message begins."""
     identifier = page_state.session_id()
 
     def choose() -> None:
         mcp, new = service_provider.current().mcp, page_state.new_tools()
-        chosen = {*mcp.choices(identifier or "", chosen=new).chosen}
-        chosen = chosen.union(names) if is_on else chosen.difference(names)
+        chosen = {*mcp.choices(identifier or "", chosen=new).chosen}.difference(off).union(on)
         if identifier is None:
             st.session_state[page_state.NEW_TOOLS] = tuple(sorted(chosen))
         else:

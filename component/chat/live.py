@@ -115,7 +115,8 @@ def _label(words: Words, step: ToolStep) -> str:
 def _end(words: Words, step: ToolStep) -> list[str]:
     if step.status == "declined":
         return [words.tool_declined]
-    return [] if step.seconds is None else [words.tool_seconds.format(seconds=f"{step.seconds:.1f}")]
+    shown = f"{step.seconds or 0:.1f}"
+    return [] if shown == "0.0" else [words.tool_seconds.format(seconds=shown)]
 
 
 def _describe_turns(words: Words, turns: Sequence[str]) -> str:

@@ -32,6 +32,10 @@ def draw(now: PageState) -> None:
         widget.draw_note(labels.sum.format(count=count, tokens=tokens) if count else labels.none)
         if choice.is_too_much:
             st.markdown(f":small[:orange[:material/report: {labels.too_much}]]")
+        tools = [tool for server in choice.servers for tool in server.tools]
+        reading, others = ([tool.offered for tool in tools if tool.asks is asks] for asks in (False, True))
+        if reading and others:
+            widget.draw_action(labels.reading, "reading_tools", "visibility", action.choose_tools, reading, others)
         are_to_come = [_draw_server(now, server) for server in choice.servers]
         if any(are_to_come):
             _await(now, choice)
@@ -53,7 +57,9 @@ def _await(now: PageState, drawn: McpChoice) -> None:
 def _draw_server(now: PageState, server: McpServer) -> bool:
     """Draws a server and, in its open box, its tools; returns True if they are still to come."""
     labels = now.words.tools
-    box = widget.open_box(f"**{escape_label(server.name)}**", f"server_{server.name}", "dns")
+    box = widget.open_box(
+        f"**{escape_label(server.name)}**", f"server_{server.name}", "error" if server.state == "failed" else "dns"
+    )
     is_coming = server.state == "starting" or (box is not None and server.state == "idle")
     if is_coming:
         widget.draw_note(labels.starting)
@@ -94,7 +100,7 @@ def _draw_box(label: str, name: str, tools: Sequence[McpTool], hint: str | None 
 
 @delivery.once
 def _choose(key: str, tools: Sequence[str]) -> None:
-    action.choose_tools(tools, is_on=st.session_state[key])
+    action.choose_tools(*((tools, ()) if st.session_state[key] else ((), tools)))
 
 
 def _label(words: Words, tool: McpTool) -> str:

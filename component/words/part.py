@@ -666,6 +666,7 @@ class ToolWords(Group):
         "이름이나 스키마, 도구 개수 때문에 사용할 수 없는 도구: {names}",
     )
     all = Both("All tools", "모든 도구")
+    reading = Both("Only those that read", "읽기 전용만 사용")
     asks = Both("asks first", "실행 전 확인")
     allowed = Both("always allowed in this chat", "이 대화에서 항상 허용됨")
     ask_again = Both("Ask again", "다시 묻기")

@@ -106,6 +106,35 @@ def test_tools_are_chosen_for_a_chat(page: AppTest, service: ScriptedService) ->
     assert KOREAN.tools.too_much in page_text(page)
 
 
+def test_one_press_leaves_only_the_tools_that_read(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 1)
+    service.mcp.chosen[identifier] = [WRITE.offered]
+    opened(page, service, identifier)
+    page.button(key="reading_tools").click().run()
+    assert boxes(page) == {"all files": False, READ.offered: True, WRITE.offered: False}
+    opened(page, service, identifier, FILES._replace(tools=(WRITE,)))
+    assert "reading_tools" not in keys(page)
+
+
+def test_a_closed_server_says_that_it_failed(page: AppTest, service: ScriptedService) -> None:
+    service.mcp.servers = (FILES._replace(state="failed", tools=(), failure=Failure("not_installed", "no-such")),)
+    page.run()
+    (box,) = (box for box in page.expander if "files" in box.label)
+    assert box.proto.icon == ":material/error:"
+    assert f"{KOREAN.tools.failed} no-such: 설치되어 있지 않습니다." in page_text(page)
+
+
+def test_a_call_that_took_no_time_says_none(page: AppTest, service: ScriptedService) -> None:
+    step = ToolStep("call-1", "files__read", "{}", "글", "done", 0.04, server="files", title="Read")
+    service.steps = (step, replace(step, call_id="call-2", seconds=0.05001))
+    page.session_state["steps_1_1"] = True
+    say(page.run(), "읽어 줘")
+    assert sorted(box.label for box in page.expander if "**Read**" in box.label) == [
+        "files · **Read** ",
+        "files · **Read**  · 0.1초",
+    ]
+
+
 def test_a_menu_that_opens_late_shows_what_is_chosen(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 1)
     opened(page, service, identifier)
