@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolMessage
@@ -13,7 +13,7 @@ from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolM
 from graph.core.turn import IMAGE_NAME, closed_mark, image_name, image_parts, split_turns, without_images, words_of
 from graph.value.client import is_image_url
 from graph.value.view import NamedImage
-from prompt.system.framing import ATTACHMENT_LABEL, RESULT_IMAGES, UNREAD_NOTE, Language
+from prompt.system.framing import ATTACHMENT_LABEL, CONTENTS_HEAD, RESULT_IMAGES, SENT_NOTE, UNREAD_NOTE, Language
 
 _NAME_CHARS: Final = 100
 _SHORTEST_FENCE: Final = 3
@@ -22,6 +22,12 @@ _FENCE: Final = re.compile("`{3,}")
 _LABELS: Final = "|".join(re.escape(label).replace(r"\{name\}", "([^\n]+)") for label in ATTACHMENT_LABEL.values())
 _UNREAD_NOTES: Final = "|".join(re.escape(note).replace(r"\{count\}", r"\d+") for note in UNREAD_NOTE.values())
 _UNREAD: Final = re.compile(rf"\n(?:{_UNREAD_NOTES})\Z")
+_SENT_NOTES: Final = "|".join(
+    re.sub(r"\\{(lines|all|chars)\\}", lambda name: r"(\d+)" if name[1] == "lines" else r"\d+", re.escape(note))
+    for note in SENT_NOTE.values()
+)
+_HEADS: Final = "|".join(map(re.escape, CONTENTS_HEAD.values()))
+_SENT: Final = re.compile(rf"\n(?:{_SENT_NOTES})(?:\n(?:{_HEADS})(?:\n\d+: [^\n]*+)++)?\Z")
 _HEAD: Final = re.compile(rf"^(?:{_LABELS})\n(`{{3,}})\n", re.MULTILINE)
 
 
@@ -35,6 +41,12 @@ class Attachment(NamedTuple):
     def is_partial(self) -> bool:
         """Whether parts of the file couldn't be read; its last line says so."""
         return _UNREAD.search(self.text) is not None
+
+    @property
+    def sent_lines(self) -> int:
+        """How many lines of a long file are sent; 0 of a file that is sent whole."""
+        found = _SENT.search(self.text)
+        return int(next(filter(None, found.groups()))) if found else 0
 
 
 def attachment_of(name: str, text: str) -> Attachment:
@@ -68,6 +80,17 @@ def split_attached(message: str) -> tuple[str, list[Attachment]]:
     return "\n\n".join(filter(None, (part.strip("\n") for part in typed))), found
 
 
+def map_attached(message: str, change: Callable[[Sequence[Attachment], Language], Sequence[Attachment]]) -> str:
+    """Returns the message with other files in the places of its own, labelled as they were."""
+    found = list(_blocks(message))
+    languages: list[Language] = [_language_of(message, begin) for begin, _, _ in found]
+    changed = change([file for _, _, file in found], languages[0]) if found else ()
+    for (begin, end, file), language, other in reversed([*zip(found, languages, changed, strict=True)]):
+        if other != file:
+            message = message[:begin] + _block(other, language) + message[end:]
+    return message
+
+
 def own_words(message: str) -> str:
     """Returns the message without the texts of files, or their names if there is nothing else."""
     typed, attachments = split_attached(message)
@@ -78,6 +101,12 @@ def _block(attachment: Attachment, language: Language) -> str:
     longest = max((len(run) for run in _FENCE.findall(attachment.text)), default=0)
     mark = "`" * max(longest + 1, _SHORTEST_FENCE)
     return f"{ATTACHMENT_LABEL[language].format(name=attachment.name)}\n{mark}\n{attachment.text}\n{mark}"
+
+
+def _language_of(message: str, begin: int) -> Language:
+    """Returns the language of the label that stands here."""
+    starts = {language: label.partition("{")[0] for language, label in ATTACHMENT_LABEL.items()}
+    return next(language for language, start in starts.items() if message.startswith(start, begin))
 
 
 def _blocks(message: str) -> Iterator[tuple[int, int, Attachment]]:

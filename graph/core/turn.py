@@ -27,6 +27,7 @@ from prompt.system.framing import (
 )
 
 RECALL_TOOL: Final = "recall"
+FILE_TOOL: Final = "look_in_file"
 # In an answer: the turns that were looked up for a model without tools.
 LOOKED_UP: Final = "turnfold_looked_up"
 # In an answer to a program: what of the input was left out to fit the window.

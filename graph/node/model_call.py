@@ -7,7 +7,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final, Literal
@@ -15,10 +15,12 @@ from typing import Final, Literal
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.tools import BaseTool
 
-from graph.core.attached import references_in, with_images
+from graph.core.attached import Attachment, references_in, with_images
+from graph.core.long_file import long_files
 from graph.core.model_input import InputItem, ModelInput, full_tokens
 from graph.core.text import message_tokens
 from graph.core.turn import (
+    FILE_TOOL,
     RECALL_TOOL,
     REPETITION,
     extract_current_turn,
@@ -35,6 +37,7 @@ from graph.node.state import ChatState, NodeDeps, TurnContext
 from graph.search.fusion import fuse
 from graph.store.call import ModelCall
 from graph.store.database import outlast
+from graph.tool.look_in_file import look_in_files
 from graph.tool.recall import look_up
 from graph.tool.registry import ToolContext
 from graph.tool.tool_context import PastTurns, SideCall
@@ -250,21 +253,39 @@ def tools_of(deps: NodeDeps, turn: TurnContext) -> list[BaseTool]:
         keep=partial(_keep_side_call, deps, turn),
         past=_past_of(deps, turn) if turn.strategy.sends_records else None,
         project=turn.project,
+        files=partial(_files_of, deps, turn) if turn.has_files else None,
+        result_chars=deps.settings.tool_result_chars,
         user_words=partial(_user_words, deps, turn),
     )
     return [tool for tool in deps.tools(context) if turn.offers(tool.name)]
 
 
 def looked_up(deps: NodeDeps, turn: TurnContext, question: str) -> str:
-    """Returns the folded turns to set before a question if the model can't call `recall`, rendered; "" for none."""
+    """Returns what to set before a question if the model can't call tools: folded turns, passages of long files."""
     models = deps.models
     has_tools = models.takes_tools(models.known_name(turn.row.model)) or bool(turn.client_tools)
     can_call = has_tools and not turn.is_demand
-    if can_call or not turn.strategy.sends_records or not turn.allows(RECALL_TOOL):
+    if can_call:
+        return ""
+    most_tokens = models.input_tokens(turn.row.model) // _LOOKED_UP_SHARE
+    found = _turns_looked_up(deps, turn, question, most_tokens)
+    if not turn.has_files or not turn.allows(FILE_TOOL):
+        return found
+    passages = look_in_files(_files_of(deps, turn), question, turn.language, max_tokens=most_tokens)
+    return "\n\n".join(filter(None, (found, passages)))
+
+
+def _turns_looked_up(deps: NodeDeps, turn: TurnContext, question: str, most_tokens: int) -> str:
+    if not turn.strategy.sends_records or not turn.allows(RECALL_TOOL):
         return ""
     folded = {number for record in deps.stores.records.active(turn.lease.session_id) for number in record.turns}
-    most_tokens = models.input_tokens(turn.row.model) // _LOOKED_UP_SHARE
     return look_up(_past_of(deps, turn), question, folded, turn.language, max_tokens=most_tokens)
+
+
+def _files_of(deps: NodeDeps, turn: TurnContext) -> Mapping[str, Attachment]:
+    """Returns the long files of a chat since its last reset, which the user made to have earlier ones forgotten."""
+    session_id = turn.lease.session_id
+    return long_files(deps.stores.archive.whole_questions(session_id, deps.stores.first_turn(session_id)))
 
 
 def _past_of(deps: NodeDeps, turn: TurnContext) -> PastTurns:
@@ -296,7 +317,7 @@ def past_turns(
         result_chars=deps.settings.tool_result_chars,
         find=find,
         read=partial(_whole_turns, deps, session_id),
-        first_turn=partial(_first_turn, deps, session_id),
+        first_turn=partial(deps.stores.first_turn, session_id),
         unsaid=lambda query, first: search.unsaid(session_id, query, from_turn=first, before_turn=open_turn),
     )
 
@@ -313,13 +334,9 @@ def _whole_turns(deps: NodeDeps, session_id: str, first: int, last: int) -> list
     ]
 
 
-def _first_turn(deps: NodeDeps, session_id: str) -> int:
-    return max((*deps.stores.resets.turns(session_id), 0)) + 1
-
-
 def _user_words(deps: NodeDeps, turn: TurnContext) -> Iterator[str]:
     session_id = turn.lease.session_id
-    entries = deps.stores.archive.live_turns(session_id, _first_turn(deps, session_id), turn.row.number)
+    entries = deps.stores.archive.live_turns(session_id, deps.stores.first_turn(session_id), turn.row.number)
     return (text_of(entry.message) for entry in entries if isinstance(entry.message, HumanMessage))
 
 

@@ -90,6 +90,7 @@ class TurnContext:
         ledger_tokens: The room for the ledger's lines.
         mcp_tools: Tools of MCP servers offered in this turn, by server and name.
         mcp_allowed: Those whose calls the user has allowed in this chat, by `allowance_of`.
+        has_files: Whether the chat has long files, of which only the beginning is sent.
         words: The user's word on calls that waited for it, by id: whether they may be made.
         tools_off: Tools of ours that a program has replaced by its own of the same name, in this session for good.
     """
@@ -121,6 +122,7 @@ class TurnContext:
     mcp_tools: tuple[ToolInfo, ...] = ()
     mcp_allowed: frozenset[str] = frozenset()
     words: Mapping[str, bool] = field(default_factory=dict)
+    has_files: bool = False
 
     @property
     def system(self) -> SystemPart:

@@ -250,6 +250,20 @@ class Folds:
             reported_tokens=last.usage_input_tokens if last else None,
         )
 
+    def sent_files(
+        self,
+        session_id: str | None,
+        files: Sequence[Attachment | NamedImage],
+        *,
+        options: TurnOptions,
+        language: Language,
+    ) -> list[Attachment | NamedImage]:
+        """Returns what goes with a question as it would be sent: of long files the beginning."""
+        session = self._unsaved if session_id is None else self._access.own(session_id)
+        with suppress(TurnfoldError):
+            session = replace(session, **self._choices.changes_of(session, options))
+        return self._next_inputs.sent_files(self._models.known_name(session.model), files, language)
+
     # The context is changed by hand between turns.
 
     def command_of(self, text: str) -> tuple[Command, str] | None:

@@ -92,6 +92,7 @@ class TurnStarter:
             pins = self._stores.pinned(session_id) if strategy.sends_records else ()
             asked = self._stores.archive.get(session_id, turn.user_message_id).message
             own = self._stores.own_block(session, language)
+            has_files = self._stores.has_long_files(session_id)
         mcp_tools = self._mcp_tools(lease, session, options, is_resumed=bool(resumed))
         context = TurnContext(
             lease=lease,
@@ -113,6 +114,7 @@ class TurnStarter:
             mcp_tools=mcp_tools,
             mcp_allowed=frozenset(session.mcp_allowed),
             words=words,
+            has_files=has_files,
         )
         values = {plain_text(key): plain_text(value) for key, value in options.context.items()}
         holds_on = not session.project_root and (decision is None or decision.is_own)

@@ -14,6 +14,7 @@ from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.attached import data_urls, images_of, question_of, url_of, urls_of
 from graph.core.language import is_casual, system_language
+from graph.core.long_file import MOST_WHOLE_CHARS, sent_text, with_whole_files
 from graph.core.text import estimate_tokens, has_visible, plain_text
 from graph.core.title_text import opening_title
 from graph.core.turn import ANY_IMAGE_MARK, text_of, words_of
@@ -95,7 +96,8 @@ class Turns:
 
         Args:
             session_id: Created if it doesn't exist.
-            text: NUL and lone surrogates become U+FFFD, in the ids too.
+            text: NUL and lone surrogates become U+FFFD, in the ids too. Of the page's, long files are kept beside the
+                chat; a program's is sent whole or refused.
             options: Changes to the session's settings, from this turn on.
             images: `data:` URLs, kept with the session, or addresses for the provider, each with a name or not;
                 the text may then be empty.
@@ -111,7 +113,8 @@ class Turns:
         options = options or TurnOptions()
         session_id = plain_text(session_id)
         urls = [url_of(image) for image in images]
-        message = self._accept(session_id, text, message_id, options, images, urls)
+        sent = self._sent(session_id, text, options)
+        message = self._accept(session_id, sent, message_id, options, images, urls)
         if message_id is not None and (number := self._number_of(session_id, message)) is not None:
             return number
         imported, brought = (decision.imported, decision.brought) if decision else ((), ())
@@ -127,8 +130,11 @@ class Turns:
                     if imported:
                         self._import(lease, imported, options.client_name)
                     before = options.client.preamble if options.client else ()
-                    sent = [*urls, *(plain_text(url) for earlier in before for url in earlier.images)]
-                    turn, session = self._begin(lease, message, options, decision, data_urls(sent), first_tools)
+                    every = [*urls, *(plain_text(url) for earlier in before for url in earlier.images)]
+                    whole = "" if sent == text else plain_text(text)
+                    turn, session = self._begin(
+                        lease, message, options, decision, data_urls(every), first_tools, whole_text=whole
+                    )
                     messages = [message, *self._add(lease, turn, [message], brought)]
                 self._starter.start(lease, turn, session, options, decision, messages=messages)
                 return turn.number
@@ -160,6 +166,13 @@ class Turns:
         messages = continued(begun, added, id_prefix=new_prefix(), language=language)
         self._stores.archive.append(lease, owner=self._owner, turn=turn.number, attempt=turn.attempt, messages=messages)
         return messages
+
+    def _sent(self, session_id: str, text: str, options: TurnOptions) -> str:
+        """Returns a message of the page as it is sent, with the beginnings of long files."""
+        if options.client is not None or len(text) > MOST_WHOLE_CHARS:
+            return text  # the latter is refused
+        window_tokens = self._choices.models.window_tokens(self._model_of(session_id, options))
+        return sent_text(text, window_tokens=window_tokens, most_chars=self._message_chars)
 
     def _accept(
         self,
@@ -290,6 +303,8 @@ class Turns:
         decision: Decision | None,
         images: Mapping[str, str],
         first_tools: Sequence[Mapping[str, Any]],
+        *,
+        whole_text: str,
     ) -> tuple[TurnRow, SessionRow]:
         """Commits the message with its turn and changed settings; returns the turn and the session.
 
@@ -318,6 +333,7 @@ class Turns:
             client=options.client_name,
             fingerprint=fingerprint_of(decision),
             images=images,
+            whole_text=whole_text,
         )
         if not is_new:
             raise BusyError  # the same message was sent twice at once, and the other call committed it
@@ -439,7 +455,9 @@ class Turns:
             row = self._stores.turns.get(session_id, turn)
             asked = self._stores.archive.get(session_id, row.user_message_id).message
             retained = self._stores.images.get(session_id, urls_of(asked))
+            whole = self._stores.archive.whole_text(session_id, row.user_message_id)
         text = words_of(asked) if text is None else _without_marks(text, len(urls_of(asked)))
+        text = with_whole_files(text, whole) if whole else text
         # An image that is no longer there leaves its reference behind, which no provider takes.
         found = [image._replace(url=retained.get(image.url, image.url)) for image in images_of(asked)]
         images = [image for image in found if is_image_url(image.url)]

@@ -78,9 +78,15 @@ _OF_TURNS = _LIVE_ROWS.where(_IS_IN_TURNS).order_by(_message.position)
 _WHOLE_TEXTS = (
     select(_message.message_id, _message.whole_text)
     .select_from(WITH_TURN)
-    .where(IS_LIVE, _IS_IN_TURNS, _message.whole_text != "")
+    .where(IS_LIVE, _IS_IN_TURNS, _message.role == "tool", _message.whole_text != "")
 )
 _WHOLE_TEXT = select(_message.whole_text).where(_IS_IT)
+_WHOLE_QUESTIONS = (
+    select(_message.whole_text)
+    .where(_IN_SESSION, _message.role == USER_ROLE, _message.turn >= bindparam("of_turn"), _message.whole_text != "")
+    .order_by(_message.position)
+)
+_HAS_WHOLE_QUESTION = select(_WHOLE_QUESTIONS.order_by(None).exists())
 _ALL_OF_TURNS = select(*MESSAGE_COLUMNS).where(_IS_IN_TURNS).order_by(_message.position)
 _FROM = _LIVE_ROWS.where(_IN_SESSION, _message.position >= _FIRST, _message.turn >= bindparam("of_turn")).order_by(
     _message.position
@@ -178,10 +184,20 @@ class Archive:
             return {row.message_id: row.whole_text for row in connection.execute(_WHOLE_TEXTS, parameters)}
 
     def whole_text(self, session_id: str, message_id: str) -> str:
-        """Returns the whole text of a result that is cut, live or not; "" for any other."""
+        """Returns the whole text of a result or question that is cut, live or not; "" for any other."""
         with self._database.read() as connection:
             parameters = {"of_session": session_id, "of_message": message_id}
             return str(connection.scalar(_WHOLE_TEXT, parameters) or "")
+
+    def whole_questions(self, session_id: str, from_turn: int) -> list[str]:
+        """Returns the whole texts of questions of which long files are cut, oldest first."""
+        with self._database.read() as connection:
+            parameters = {"of_session": session_id, "of_turn": from_turn}
+            return [*connection.scalars(_WHOLE_QUESTIONS, parameters)]
+
+    def has_whole_questions(self, session_id: str, from_turn: int) -> bool:
+        with self._database.read() as connection:
+            return bool(connection.scalar(_HAS_WHOLE_QUESTION, {"of_session": session_id, "of_turn": from_turn}))
 
     def all_of_turn(self, session_id: str, turn: int) -> list[ArchivedMessage]:
         """Returns all messages of a turn, earlier attempts included, in order."""

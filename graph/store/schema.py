@@ -245,7 +245,9 @@ message_table = Table(
     Column("tokens", Integer, nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("content", Text, nullable=False),
-    Column("whole_text", PlainText, nullable=False, server_default=""),  # of a tool's result that `content` has cut
+    Column(
+        "whole_text", PlainText, nullable=False, server_default=""
+    ),  # of a result or question that `content` has cut
     PrimaryKeyConstraint("session_id", "position", name="message_key"),
     UniqueConstraint("session_id", "message_id", name="message_said_once"),
 )

@@ -17,6 +17,8 @@ from langchain_core.messages.tool import tool_call
 from sqlalchemy import Connection, Table, insert, select
 
 from graph.core.attached import content_of, images_of, reference_of
+from graph.core.instruction import MOST_INSTRUCTIONS_CHARS
+from graph.core.long_file import is_whole_of
 from graph.core.manifest import without_gaps
 from graph.core.model_input import SUMMARY_PREFIX
 from graph.core.text import sum_tokens, title_of
@@ -141,10 +143,15 @@ def _is_session(row: Mapping[str, Any]) -> bool:
 
 
 def _is_message(row: Mapping[str, Any]) -> bool:
-    if row.get("whole_text") and row["role"] != "tool":
+    message = decode_message(row["role"], row["message_id"], row["content"])
+    if (whole := row.get("whole_text")) and not (row["role"] == "tool" or _is_whole_question(message, whole)):
         return False
-    shown_message(decode_message(row["role"], row["message_id"], row["content"]))
+    shown_message(message)
     return bool(row["position"] > 0)
+
+
+def _is_whole_question(message: AnyMessage, whole_text: str) -> bool:
+    return isinstance(message, HumanMessage) and is_whole_of(whole_text, words_of(message))
 
 
 def _is_call(row: Mapping[str, Any]) -> bool:

@@ -152,6 +152,14 @@ class ChatStores:
             begin = self.sessions.context_begin(session_id) if entries else 0
         return tuple(pin_of(entry) for entry in entries if entry.position > begin)
 
+    def first_turn(self, session_id: str) -> int:
+        """Returns the first turn after the last reset."""
+        return max((*self.resets.turns(session_id), 0)) + 1
+
+    def has_long_files(self, session_id: str) -> bool:
+        """Returns whether questions since the last reset have files of which only the beginning is sent."""
+        return self.archive.has_whole_questions(session_id, self.first_turn(session_id))
+
     def own_block(self, session: SessionRow, language: Language) -> str:
         """Returns the user's instructions as a session's next turn is sent them.
 

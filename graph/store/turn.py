@@ -140,6 +140,7 @@ class TurnStore:
         client: str = "",
         fingerprint: OpenFingerprint | None = None,
         images: Mapping[str, str] = MappingProxyType({}),
+        whole_text: str = "",
     ) -> tuple[TurnRow, bool]:
         """Commits the user's message with its new turn.
 
@@ -153,6 +154,7 @@ class TurnStore:
             client: The name of the program that sends the turn, "" for the page.
             fingerprint: Fingerprint of the program's request; None for the page.
             images: `data:` URLs of the message's images by reference.
+            whole_text: The message with the whole of its long files; "" if it has none.
 
         Returns:
             The turn, and False if the same message started it before.
@@ -180,7 +182,7 @@ class TurnStore:
             }
             connection.execute(_ADD, values)
             columns = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
-            insert_message(connection, message, columns)
+            insert_message(connection, message, {**columns, "whole_text": whole_text})
             keep_images(connection, lease.session_id, images, owner=owner)
             insert_fingerprint(connection, fingerprint, columns)
             change_session(connection, lease.session_id, **settings, turn_count=number, updated_at=database_time())

@@ -14,10 +14,11 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from graph.core.model_input import schema_id
-from graph.core.turn import NOTE_TOOLS, RECALL_TOOL
+from graph.core.turn import FILE_TOOL, NOTE_TOOLS, RECALL_TOOL
 from graph.model.caller import ModelCaller
 from graph.offline.chat_model import OfflineChat
 from graph.tool.current_time import build_current_time, build_reasoning
+from graph.tool.look_in_file import build_look_in_file
 from graph.tool.project_note import build_project_notes, build_read_rule
 from graph.tool.recall import build_recall
 from graph.tool.tool_context import PastTurns, ProjectAccess, ToolContext
@@ -28,17 +29,22 @@ from prompt.system.framing import Language
 __all__ = ["TOOL_NAMES", "ToolContext", "build_tools"]
 
 # All tools; the tools of a turn depend on its strategy and its project.
-TOOL_NAMES: Final = NOTE_TOOLS | {"get_current_time", "web_search", "reasoning", RECALL_TOOL, "read_rule"}
+TOOL_NAMES: Final = NOTE_TOOLS | {"get_current_time", "web_search", "reasoning", RECALL_TOOL, FILE_TOOL, "read_rule"}
 
 
 def build_tools(context: ToolContext) -> list[BaseTool]:
-    """Returns the tools of one run; order and schemas never change in a session: a provider caches them."""
+    """Returns the tools of one run; order and schemas never change in a session: a provider caches them.
+
+    A first long file adds the last tool, once.
+    """
     tools = [build_current_time(context), build_web_search(context), build_reasoning(context)]
     if context.past is not None:
         tools.append(build_recall(context.past, context.language))
     if context.project is not None:
         tools += build_project_notes(context.project.memory, context.user_words, context.language)
         tools.append(build_read_rule(context.project.find_rule, context.language))
+    if context.files is not None:
+        tools.append(build_look_in_file(context.files, context.result_chars, context.language))
     return tools
 
 
@@ -100,15 +106,17 @@ class KnownTools:
         `chosen` are the blocks of MCP tools that the session has had.
         """
         added = [[], *([*map(mcp_schema, read_mcp(text))] for text in chosen)]
-        for has_past, has_project in product((True, False), repeat=2):
-            _, offered = self.offered(language, has_past=has_past, has_project=has_project)
+        for has_past, has_project, has_files in product((True, False), repeat=3):
+            _, offered = self.offered(language, has_past=has_past, has_project=has_project, has_files=has_files)
             left = [schema for schema in offered if schema["function"]["name"] not in off]
             for schemas in ([*own, *more] for more in added for own in (offered, left)):
                 if schemas and schema_id(schema_text(schemas)) == wanted:
                     return schemas
         return ()
 
-    def _offered(self, language: Language, *, has_past: bool, has_project: bool) -> tuple[list[BaseTool], Schemas]:
+    def _offered(
+        self, language: Language, *, has_past: bool, has_project: bool, has_files: bool = False
+    ) -> tuple[list[BaseTool], Schemas]:
         """Returns the tools of such a session, which can't be run, and their schemas."""
         context = ToolContext(
             caller=self._caller,
@@ -120,6 +128,7 @@ class KnownTools:
             language=language,
             past=PastTurns(1, 1, find=_never, read=_never) if has_past else None,
             project=ProjectAccess(memory=_never, find_rule=_never) if has_project else None,
+            files=_never if has_files else None,
         )
         tools = self._build(context)
         return tools, schemas_of(tools)

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from langchain_core.messages import AnyMessage
 
+from graph.core.attached import Attachment
 from graph.model.caller import ChatRunnable, ModelCaller, drop
 from graph.model.chunk import Usage
 from graph.project.project_memory import ProjectMemory
@@ -74,6 +75,7 @@ class ToolContext:
             ModelError. None for DuckDuckGo.
         past: Turns searched by `recall`; None if the tool isn't offered.
         project: None without one, and its tools aren't offered.
+        files: Returns the long files of the chat by name; None without any, and their tool isn't offered.
         user_words: Returns the user's messages since the last reset, including the open turn's.
     """
 
@@ -88,4 +90,6 @@ class ToolContext:
     keep: Callable[[SideCall], None] = drop
     past: PastTurns | None = None
     project: ProjectAccess | None = None
+    files: Callable[[], Mapping[str, Attachment]] | None = None
+    result_chars: int = 10_000
     user_words: Callable[[], Iterable[str]] = tuple

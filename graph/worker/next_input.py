@@ -12,6 +12,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool
 
 from graph.core.attached import Attachment, content_of, with_attachments
+from graph.core.long_file import sent_files
 from graph.core.model_input import ModelInput
 from graph.core.pin import BlockKind, ContextBlock, ContextRequest, ContextSource
 from graph.core.snapshot import SessionSnapshot
@@ -108,13 +109,23 @@ class NextInputs:
             if language is None or session.turn_count:
                 language = deps.stores.language(session.session_id)
             snapshot = self._snapshot(session, strategy)
-            turn = self._turn(session, strategy, language)
-            state = _state(session, snapshot, _question([*files], language))
+            sent = self.sent_files(name, [*files], language)
+            turn = self._turn(session, strategy, language, has_long=any(_is_long(file) for file in sent))
+            state = _state(session, snapshot, _question(sent, language))
             guard = guard_of(deps, turn, state, name, self._offered(turn)[1])
             fit = guard.begin()
             if not strategy.sends_records:  # then only leaves out
                 fit = guard.fit(fit, limit_tokens=deps.models.input_tokens(name))
         return fit.model_input
+
+    def sent_files(
+        self, model: str, files: Sequence[Attachment | NamedImage], language: Language
+    ) -> list[Attachment | NamedImage]:
+        """Returns the files as they would be sent: of long ones the beginning."""
+        texts = [file for file in files if isinstance(file, Attachment)]
+        window_tokens, most_chars = self._deps.models.window_tokens(model), self._deps.settings.message_chars
+        sent = iter(sent_files(texts, window_tokens=window_tokens, most_chars=most_chars, language=language))
+        return [next(sent) if isinstance(file, Attachment) else file for file in files]
 
     def _snapshot(self, session: SessionRow, strategy: Strategy) -> SessionSnapshot:
         """Returns the session's snapshot with the folds that its next turn will find ready."""
@@ -133,7 +144,7 @@ class NextInputs:
                 break
         return snapshot
 
-    def _turn(self, session: SessionRow, strategy: Strategy, language: Language) -> TurnContext:
+    def _turn(self, session: SessionRow, strategy: Strategy, language: Language, *, has_long: bool) -> TurnContext:
         session_id, number = session.session_id, session.turn_count + 1
         turn = TurnContext(
             lease=Lease(session_id, "", 0),
@@ -150,6 +161,7 @@ class NextInputs:
             mcp_tools=self._deps.tools_of_servers(session.mcp_tools),
             pins=self._deps.stores.pinned(session_id) if strategy.sends_records else (),
             struck=session.strikes,
+            has_files=has_long or self._deps.stores.has_long_files(session_id),
         )
         request = ContextRequest(
             session_id=session_id,
@@ -169,7 +181,10 @@ class NextInputs:
 
     def _offered(self, turn: TurnContext) -> tuple[Sequence[BaseTool], Schemas]:
         tools, schemas = self._known_tools.offered(
-            turn.language, has_past=turn.strategy.sends_records, has_project=turn.project is not None
+            turn.language,
+            has_past=turn.strategy.sends_records,
+            has_project=turn.project is not None,
+            has_files=turn.has_files,
         )
         offered = [pair for pair in zip(tools, schemas, strict=True) if turn.offers(pair[0].name)]
         return [tool for tool, _ in offered], [*(schema for _, schema in offered), *map(mcp_schema, turn.mcp_tools)]
@@ -188,6 +203,10 @@ class _UnkeptBlocks(ContextBlockStore):
         lost_tokens: int = 0,  # noqa: ARG002  # as the store has it
     ) -> ContextBlock | None:
         return ContextBlock(kind, 0, text) if text else None
+
+
+def _is_long(file: Attachment | NamedImage) -> bool:
+    return isinstance(file, Attachment) and file.sent_lines > 0
 
 
 def _question(files: Sequence[Attachment | NamedImage], language: Language) -> HumanMessage:

@@ -161,6 +161,15 @@ UNREAD_NOTE: Final[Mapping[Language, str]] = {
     "ko": "[읽지 못한 곳 {count}군데를 �로 표시함]",
     "en": "[{count} unreadable parts marked �]",
 }
+# The last lines of a long file of which only the beginning is sent: the note, and a head before its contents.
+SENT_NOTE: Final[Mapping[Language, str]] = {
+    "ko": "[앞부분 {lines}줄만 보냄, 나머지는 찾아봄. 파일 전체: {all}줄, {chars}자]",
+    "en": "[Only the first {lines} lines are sent, the rest is looked up. The whole file: {all} lines, {chars} characters]",
+}
+CONTENTS_HEAD: Final[Mapping[Language, str]] = {
+    "ko": "[파일의 목차: 줄 번호와 제목]",
+    "en": "[Contents of the file: line numbers and headings]",
+}
 
 
 _TAG: Final = re.compile(r"<(?=\s*+/?+\s*+rules?\b)", re.IGNORECASE)
