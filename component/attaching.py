@@ -14,6 +14,7 @@ from component.format import escape_label, format_count
 from component.words.words import Words
 from graph.attachment import (
     IMAGE_TOKENS,
+    MAX_BYTES,
     MAX_FILES,
     MAX_IMAGES,
     Attachment,
@@ -75,8 +76,7 @@ def _read(file: File) -> Kept:
         if len(images_of(attached().values())) >= MAX_IMAGES:
             raise AttachmentError("too_many_images", file.name)
         return read_image(file.name, data)
-    max_chars = service_provider.opened().settings.message_chars
-    return read_attachment(file.name, data, max_chars=max_chars, language=st.session_state[page_state.LANGUAGE])
+    return read_attachment(file.name, data, max_chars=MAX_BYTES, language=st.session_state[page_state.LANGUAGE])
 
 
 def set_aside(message_id: str, last: int) -> None:
@@ -118,16 +118,17 @@ def draw(words: Words) -> None:
     if not attached():
         return
     with st.container(key="attached", horizontal=True, gap="xsmall"):
-        for number, attachment in enumerate(attached().values()):
+        for number, (attachment, sent_file) in enumerate(zip(attached().values(), as_sent(), strict=True)):
             chip = st.container(key=f"kept_{number}", horizontal=True, width="content", gap="xsmall", wrap=False)
             with chip:
-                st.html(_chip(words, attachment), width="content")
+                st.html(_chip(words, attachment, sent_file), width="content")
                 label = words.attachment.remove.format(name=escape_label(attachment.name))
                 widget.draw_action(label, f"icon_detach_{number}", "close", _remove, attachment)
 
 
-def _chip(words: Words, attachment: Kept) -> str:
-    """Returns what a file is called and how large it is; of a picture, its thumbnail."""
+def _chip(words: Words, attachment: Kept, sent_file: Kept) -> str:
+    """Returns what a file is called, how large it is, and how much of it is sent; of a picture, its thumbnail."""
+    beginning = ""
     if isinstance(attachment, NamedImage):
         small = st.session_state.setdefault(_SMALL, {})
         if attachment.url not in small:  # made once, since the field is drawn often
@@ -136,14 +137,28 @@ def _chip(words: Words, attachment: Kept) -> str:
     else:
         icon = '<i data-icon="description"></i>'
         size = words.attachment.size.format(chars=format_count(len(attachment.text)))
-    tokens = words.steering.pin_tokens.format(tokens=format_count(tokens_of(attachment)))
-    about = " · ".join(filter(None, (size, tokens)))
+        beginning = said_of_beginning(words, sent_file)
+    tokens = words.steering.pin_tokens.format(tokens=format_count(tokens_of(sent_file)))
+    about = " · ".join(filter(None, (size, tokens, beginning)))
     return f'<p class="chip">{icon}<span><b>{html.escape(attachment.name)}</b><small>{about}</small></span></p>'
 
 
 def tokens_of(attachment: Kept) -> int:
     """Returns about how many tokens of the model's input a file takes."""
     return IMAGE_TOKENS if isinstance(attachment, NamedImage) else estimate_tokens(attachment.text)
+
+
+def said_of_beginning(words: Words, file: Kept) -> str:
+    """Returns what is said of a long file of which only the beginning is sent; "" of others."""
+    lines = file.sent_lines if isinstance(file, Attachment) else 0
+    return words.attachment.beginning.format(lines=format_count(lines)) if lines else ""
+
+
+def as_sent() -> list[Kept]:
+    """Returns the attached files as the next message would be sent with them."""
+    about = {"options": page_state.options(), "language": st.session_state[page_state.LANGUAGE]}
+    files = [*attached().values()]
+    return service_provider.current().folds.sent_files(page_state.session_id(), files, **about)
 
 
 def attached() -> Mapping[int, Kept]:

@@ -149,7 +149,8 @@ def _draw_above(page: PageState) -> None:
             record_dialog.draw_undo(page, "bar")
         if background.is_pending():
             background.draw()
-        attaching.draw(page.words)
+        with widget.error_box(page.words):
+            attaching.draw(page.words)
         over = st.container(key="over")
     bar = st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="bar")
     with bar, widget.error_box(page.words):
@@ -166,7 +167,7 @@ def _draw_above(page: PageState) -> None:
             _draw_gauge(now, gauge)
             if files and gauge.sent_tokens > gauge.window_tokens:
                 with over:
-                    _draw_too_large(now.words, gauge, max(files, key=attaching.tokens_of).name)
+                    _draw_too_large(now.words, gauge, max(attaching.as_sent(), key=attaching.tokens_of).name)
         if now.session is not None and (now.session.can_stop or background.can_stop()):
             looks = {"type": "secondary", "shortcut": "Escape"}
             widget.draw_action(now.words.stop, "stop", "stop_circle", action.stop, now.session.session_id, **looks)

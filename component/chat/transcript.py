@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import streamlit as st
 
-from component import action, page_state, project_choice, redraw, turn_buttons, widget
+from component import action, attaching, page_state, project_choice, redraw, turn_buttons, widget
 from component.bridge import delivery
 from component.chat import live, picture, tool_question
 from component.chat.live import draw_step_list, draw_steps, draw_thoughts
@@ -34,7 +34,9 @@ _SHOWN_CHARS: Final = 20_000
 def draw_attachment_chip(words: Words, attachment: Attachment, key: str) -> None:
     """Draws an attachment as an expander; the text is sent to the browser when opened."""
     labels, chars = words.attachment, format_count(len(attachment.text))
-    label = labels.chip.format(name=escape_label(attachment.name), chars=chars)
+    beginning = attaching.said_of_beginning(words, attachment)
+    label = escape_label(attachment.name)
+    label = f"{label} · {beginning}" if beginning else labels.chip.format(name=label, chars=chars)
     label = f"{label} · {labels.partial}" if attachment.is_partial else label
     if box := widget.open_box(label, f"attachment_{key}", "attach_file"):
         with box:

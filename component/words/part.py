@@ -13,6 +13,10 @@ class AttachmentWords(Group):
     remove = Both("Remove {name}", "{name} 제거")
     chip = Both("{name} · {chars} chars", "{name} · {chars}자")
     size = Both("{chars} chars", "{chars}자")
+    beginning = Both(
+        "only the beginning is sent ({lines} lines), the rest is looked up",
+        "앞부분 {lines}줄만 보냄, 나머지는 찾아봄",
+    )
     over = Both(
         "{name} is too large: the message takes {sent} of this model's {window} tokens.",
         "파일이 너무 큽니다: {name}. 이 모델의 창은 {window}토큰인데 {sent}토큰을 보내게 됩니다.",

@@ -17,7 +17,6 @@ from langchain_core.messages.tool import tool_call
 from sqlalchemy import Connection, Table, insert, select
 
 from graph.core.attached import content_of, images_of, reference_of
-from graph.core.instruction import MOST_INSTRUCTIONS_CHARS
 from graph.core.long_file import is_whole_of
 from graph.core.manifest import without_gaps
 from graph.core.model_input import SUMMARY_PREFIX

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from graph.core.attached import Attachment, data_urls, images_of, question_of, url_of
+from graph.core.long_file import sent_files
 from graph.core.turn import text_of
 from graph.server.settings import Settings
 from graph.value.error import InputError, NotFoundError, TurnfoldError
@@ -39,6 +40,7 @@ from graph.value.view import (
     TurnStatus,
     TurnView,
 )
+from prompt.system.framing import Language
 from tests.fake.scripted_branches import ScriptedBranches
 from tests.fake.scripted_instructions import ScriptedInstructions
 from tests.fake.scripted_mcp import ScriptedMcp
@@ -268,6 +270,20 @@ class ScriptedService:
         assert options.client is None
         gauge = self.gauge_now if session_id else Gauge(210, 8192)
         return replace(gauge, sent_tokens=gauge.sent_tokens + 1_000 * len(files))
+
+    def sent_files(
+        self,
+        session_id: str | None,
+        files: Sequence[Attachment | NamedImage],
+        *,
+        options: TurnOptions,
+        language: Language,
+    ) -> Sequence[Attachment | NamedImage]:
+        texts = [file for file in files if isinstance(file, Attachment)]
+        assert options.client is None
+        window = self.gauge_now.window_tokens if session_id else 8_192
+        sent = iter(sent_files(texts, window_tokens=window, most_chars=200_000, language=language))
+        return tuple(next(sent) if isinstance(file, Attachment) else file for file in files)
 
     def model_options(self) -> tuple[ModelOption, ...]:
         self.calls.append("model_options")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +12,8 @@ from component import attaching
 from component.bridge import service_provider
 from component.words.text import LANGUAGES, Language
 from component.words.wording import words_of
-from graph.attachment import MAX_FILES, MAX_IMAGES
+from graph.attachment import MAX_FILES, MAX_IMAGES, with_attachments
+from graph.core.long_file import sent_text
 from graph.value.error import BusyError, InputError
 from graph.value.view import Gauge, NamedImage, TurnOptions, TurnStatus
 from tests.fake.picture import bomb, opened, picture
@@ -70,6 +72,30 @@ def test_a_file_says_how_large_it_is_and_which_one_is_too_large_is_named(
     assert 'class="gauge over"' in raw_html(page)
     told = "파일이 너무 큽니다: <b>&lt;server&gt;.log</b>. 이 모델의 창은 8,192토큰인데 ≈9,000토큰을 보내게 됩니다."
     assert told in raw_html(page)
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("ko", "앞부분 {}줄만 보냄, 나머지는 찾아봄"),
+        ("en", "only the beginning is sent ({} lines), the rest is looked up"),
+    ],
+)
+def test_of_a_long_file_chip_and_turn_say_that_the_beginning_is_sent(
+    page: AppTest, service: ScriptedService, language: Language, said: str
+) -> None:
+    page.session_state["language"] = language
+    read(page, ("server.log", b"one line of a log\n" * 20_000))
+    (lines,) = re.findall(re.escape(said).replace(r"\{\}", "([0-9,]+)"), raw_html(page))
+    assert "359,999" in raw_html(page)
+    chip = re.findall(r"<b>server.log</b><small>(.*?)</small>", raw_html(page))[0]
+    assert 0 < int(re.findall(r"≈([0-9,]+)", chip)[0].replace(",", "")) < 1_000
+    turns = service.stored["session-1"].turns
+    whole = with_attachments("요약", [*page.session_state["attached"].values()], language)
+    turns[-1] = replace(turns[-1], user_text=sent_text(whole, window_tokens=8_192, most_chars=200_000))
+    page.run()
+    shown = [box.label for box in page.expander if box.label.startswith("server.log")]
+    assert shown == [f"server.log · {said.format(lines)}"]
 
 
 def test_pictures_are_shown_before_they_are_sent_removed_sent_and_open_larger(

@@ -102,7 +102,7 @@ def test_every_tool_is_in_the_list_of_their_names(context: ToolContext) -> None:
         raise AssertionError
 
     past, project = PastTurns(1, 1, nothing, nothing), ProjectAccess(nothing, nothing)
-    tools = build_tools(replace(context, past=past, project=project))
+    tools = build_tools(replace(context, past=past, project=project, files=nothing))
     assert {tool.name for tool in tools} == TOOL_NAMES
 
 
