@@ -137,10 +137,13 @@ def _chip(words: Words, attachment: Kept, sent_file: Kept) -> str:
     else:
         icon = '<i data-icon="description"></i>'
         size = words.attachment.size.format(chars=format_count(len(attachment.text)))
-        beginning = said_of_beginning(words, sent_file)
+        if said := said_of_beginning(words, sent_file):
+            beginning = f"<small>{said}</small>"
     tokens = words.steering.pin_tokens.format(tokens=format_count(tokens_of(sent_file)))
-    about = " · ".join(filter(None, (size, tokens, beginning)))
-    return f'<p class="chip">{icon}<span><b>{html.escape(attachment.name)}</b><small>{about}</small></span></p>'
+    about = " · ".join(filter(None, (size, tokens)))
+    return (
+        f'<p class="chip">{icon}<span><b>{html.escape(attachment.name)}</b><small>{about}</small>{beginning}</span></p>'
+    )
 
 
 def tokens_of(attachment: Kept) -> int:

@@ -70,6 +70,8 @@ ARGUMENTS: Final[dict[str, object]] = {
     "offered": (),
     "words": {},
     "call_id": "call-1",
+    "files": (),
+    "language": "ko",
 }
 PARTS: Final = {
     "turns": Turns,

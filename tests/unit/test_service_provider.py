@@ -24,6 +24,5 @@ def test_only_what_is_of_no_visitor_asks_for_the_service_that_the_server_opened(
     assert {path.stem for path in paths if asks_for_opened(path)} == {
         "app",
         "page",
-        "attaching",
         "security",
     }
