@@ -26,6 +26,7 @@ _CONTENTS_SHARE, _MOST_CONTENTS_TOKENS = 32, 1_000
 _HEADING_CHARS: Final = 120
 _PAGE_LEVEL: Final = 9
 _LISTED_SHARE: Final = 4
+_MOST_HEADINGS: Final = 10_000  # thinned first: each halving weighs all again
 _KNOWN_FILES: Final = 10
 _HEADING: Final = re.compile(
     r"(?P<marks>#{1,6})[ \t]+\S"
@@ -150,7 +151,7 @@ def _first_lines(lines: Sequence[str], most_tokens: int) -> list[str]:
 
 def _fitting(headings: Sequence[Heading], most_tokens: int) -> list[Heading]:
     """Returns the contents as deep as they fit; of too many of one level every second, fourth and so on."""
-    left = list(headings)
+    left = list(headings[:: len(headings) // _MOST_HEADINGS + 1])
     while len(left) > 1 and estimate_tokens("\n".join(map(_listed, left))) > most_tokens:
         deepest = max(heading.level for heading in left)
         higher = [heading for heading in left if heading.level < deepest]
