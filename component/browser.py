@@ -24,6 +24,7 @@ _SCRIPTS = (
     "slash.js",
     "field.js",
     "find.js",
+    "answer.js",
     "keys.js",
     "attach.js",
     "outbox.js",

@@ -196,6 +196,7 @@ export default function ({ data }) {
   pageResize.disconnect();
   document.querySelectorAll(SIZED).forEach((part) => pageResize.observe(part));
   const attributeFilter = ["class", "aria-disabled", "aria-valuetext", "disabled", CONNECTION];
+  titleChange.observe(document.head, { subtree: true, childList: true, characterData: true });
   pageChange.observe(document.body, { subtree: true, childList: true, attributeFilter });
   if (openSession === null) {
     beginVisit(data.visitor);

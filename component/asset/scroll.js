@@ -145,6 +145,7 @@ function onResize() {
 function onChange(changes) {
   returnFocus();
   noteFind();
+  noteEnd();
   showPanel();
   showRate();
   countTyped();
