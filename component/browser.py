@@ -59,6 +59,7 @@ def draw(now: PageState) -> None:
             "drop": now.words.attachment.drop,
             "refused_kinds": dict(REFUSED_KINDS),
             "file_bytes": MAX_BYTES,
+            "code": now.words.code.texts(),
             "copy_code": now.words.copy_code,
             "copy_failed": now.words.copy_failed,
             "footnotes": now.words.footnotes,

@@ -1,5 +1,12 @@
-// What is done with answers: the tab's title tells of one that ended behind.
+// What is done with answers: the tab's title tells of one that ended behind, code wraps and is saved.
 const ENDED_MARK = "● ";
+const CODE = "[data-testid='stCode']";
+// Of languages whose files end in another word.
+const ENDINGS = {
+  bash: "sh", console: "txt", csharp: "cs", "c++": "cpp", haskell: "hs", javascript: "js", julia: "jl", kotlin: "kt",
+  latex: "tex", markdown: "md", matlab: "m", mermaid: "mmd", perl: "pl", plaintext: "txt", powershell: "ps1", python: "py",
+  ruby: "rb", rust: "rs", shell: "sh", text: "txt", typescript: "ts", yaml: "yml", zsh: "sh",
+};
 const ended = { isAwaited: false, isTold: false };
 
 function noteEnd() {
@@ -14,6 +21,40 @@ function noteEnd() {
   if (document.title !== told) document.title = told;
 }
 
+// Beside Streamlit's button that copies the code, whose label, as its tooltip, is English on every page.
+function drawCodeTools() {
+  document.querySelectorAll(`${CODE} > :last-child:not(pre)`).forEach((bar) => {
+    const copying = bar.querySelector("button:not([data-code])");
+    if (copying && copying.ariaLabel !== words.copy_code) copying.ariaLabel = words.copy_code;
+    if (bar.lang === words.language || !bar.closest(TURN)) return;
+    bar.lang = words.language;
+    bar.querySelectorAll("[data-code]").forEach((button) => button.remove());
+    bar.prepend(...["wrap_text", "download"].map((icon) => codeButton(icon)));
+  });
+}
+
+function codeButton(icon) {
+  const button = Object.assign(document.createElement("button"), { type: "button", title: words.code[icon] });
+  Object.assign(button.dataset, { code: icon, icon });
+  if (icon === "wrap_text") button.ariaPressed = "false";
+  return button;
+}
+
+function onCode(event) {
+  const button = event.target.closest?.("button[data-code]");
+  const block = button?.closest(CODE);
+  if (button?.dataset.code === "wrap_text") button.ariaPressed = block.toggleAttribute("data-wraps");
+  else if (button) saveCode(block.querySelector("code"));
+}
+
+function saveCode(code) {
+  const language = code.className.match(/language-([\w+#-]+)/)?.[1].toLowerCase() ?? "text";
+  const href = URL.createObjectURL(new Blob([code.textContent], { type: "text/plain" }));
+  Object.assign(document.createElement("a"), { href, download: `code.${ENDINGS[language] ?? language}` }).click();
+  setTimeout(() => URL.revokeObjectURL(href), WAIT_MILLISECONDS);
+}
+
 // Streamlit sets the title, too.
 const titleChange = new MutationObserver(noteEnd);
 listen("visibilitychange", noteEnd, false);
+listen("click", onCode, false);

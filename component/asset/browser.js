@@ -141,8 +141,6 @@ function onHover(event) {
   const label = button?.querySelector("[data-testid='stMarkdownContainer']");
   const model = button?.closest(".st-key-model_menu") && document.querySelector(".gauge")?.dataset.model;
   if (label) button.title = model || label.textContent; // the menu's own label may be cut
-  // Streamlit's label of this button, and its tooltip below, are English on every page.
-  event.target.closest?.("[data-testid='stCode'] button")?.setAttribute("aria-label", words.copy_code);
 }
 
 // Each chat is one tab stop; its menu becomes the next one while the chat has the focus.

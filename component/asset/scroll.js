@@ -174,6 +174,7 @@ function markTurns() {
     question.toggleAttribute("data-fits", question.scrollHeight <= question.clientHeight + 1);
   });
   markWide();
+  drawCodeTools();
   document.querySelectorAll(`${TURN} li > input[type='checkbox']:not([aria-label])`).forEach((box) => {
     // Markdown's check box is beside its text, not in a label.
     box.setAttribute("aria-label", box.parentElement.textContent.trim());

@@ -44,6 +44,11 @@ class QueueWords(Group):
     back = Both("Move back to the message box", "입력란으로 가져오기")
 
 
+class CodeWords(Group):
+    wrap_text = Both("Wrap lines", "줄 바꿈")
+    download = Both("Download code", "코드 내려받기")
+
+
 class CostWords(Group):
     title = Both("💰 Cost", "💰 비용")
     of_session = Both("This chat: {amount}", "이 대화: {amount}")

@@ -603,6 +603,7 @@ class Words(Group):
         self.cost = part.CostWords(language)
         self.project = part.ProjectWords(language)
         self.attachment = part.AttachmentWords(language)
+        self.code = part.CodeWords(language)
         self.queue = part.QueueWords(language)
         self.input = part.InputWords(language)
         self.presets = part.PresetWords(language)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from playwright.sync_api import expect
@@ -34,3 +35,27 @@ def test_the_tabs_title_tells_of_an_answer_that_ended_behind_until_it_is_looked_
     visitor.page.wait_for_function("() => document.title.startsWith('● ') && document.title.endsWith('Turnfold')")
     visitor.page.evaluate(HIDE, arg=False)
     visitor.page.wait_for_function("() => !document.title.includes('●')")
+
+
+def test_code_wraps_and_is_saved_under_its_languages_name_by_keys_too(
+    visitor: Visitor, fake_openai: FakeOpenAI
+) -> None:
+    asked, code = "긴 줄을 보여 주세요.", f"print('{'아주 긴 줄 ' * 60}')\nx = 1\n"
+    fake_openai.script(text(f"```python\n{code}```\n\n```\n표시 없음\n```\n\n```rust\nfn main() {{}}\n```"), to=asked)
+    visitor.open()
+    visitor.ask(asked)
+    blocks = visitor.turn(1).get_by_test_id("stCode")
+    first, wrap = blocks.first.locator("pre"), blocks.first.get_by_role("button", name="줄 바꿈")
+    assert first.evaluate("pre => pre.scrollWidth > pre.clientWidth")
+    for pressed in ("true", "false", "true"):
+        wrap.press("Enter")
+        expect(wrap).to_have_attribute("aria-pressed", pressed)
+        assert first.evaluate("pre => pre.scrollWidth > pre.clientWidth") == (pressed == "false")
+    for block, name, written in zip(
+        blocks.all(), ("code.py", "code.txt", "code.rs"), (code, "표시 없음", "fn main() {}"), strict=True
+    ):
+        save = block.get_by_role("button", name="코드 내려받기")
+        with visitor.page.expect_download() as saving:
+            save.press("Enter")
+        assert saving.value.suggested_filename == name
+        assert Path(saving.value.path()).read_text(encoding="utf-8").strip() == written.strip()

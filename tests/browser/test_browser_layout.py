@@ -110,10 +110,14 @@ def test_code_says_its_language_and_can_be_copied_from_its_middle_in_the_pages_l
     label = "code => getComputedStyle(code, '::before').content"
     assert block.locator("code").evaluate(label).startswith('"language-python"')
     visitor.page.locator("#stMain").evaluate("box => box.scrollTo(0, box.scrollHeight / 2)")
-    button = block.get_by_role("button")
-    expect(button).to_be_in_viewport()
-    button.hover()
-    expect(block.get_by_role("button", name="코드 복사")).to_be_visible()
+    names = ["줄 바꿈", "코드 내려받기", "코드 복사"]
+    for name in names:
+        expect(block.get_by_role("button", name=name, exact=True)).to_be_in_viewport()
+    assert (
+        block.get_by_role("button").evaluate_all("buttons => buttons.map(button => button.title || button.ariaLabel)")
+        == names
+    )
+    block.get_by_role("button", name="코드 복사").hover()
     expect(visitor.page.get_by_test_id("stTooltipContent")).to_have_text("코드 복사")
 
 
