@@ -1,4 +1,5 @@
-// What is done with answers: the tab's title tells of one that ended behind, code wraps and is saved.
+// What is done with answers: the tab's title tells of one that ended behind, code wraps
+// and is saved, and what is selected is quoted.
 const ENDED_MARK = "● ";
 const CODE = "[data-testid='stCode']";
 // Of languages whose files end in another word.
@@ -7,6 +8,8 @@ const ENDINGS = {
   latex: "tex", markdown: "md", matlab: "m", mermaid: "mmd", perl: "pl", plaintext: "txt", powershell: "ps1", python: "py",
   ruby: "rb", rust: "rs", shell: "sh", text: "txt", typescript: "ts", yaml: "yml", zsh: "sh",
 };
+const QUOTE_PIXELS = 8;
+const LEAVE_MILLISECONDS = 300;
 const ended = { isAwaited: false, isTold: false };
 
 function noteEnd() {
@@ -54,7 +57,51 @@ function saveCode(code) {
   setTimeout(() => URL.revokeObjectURL(href), WAIT_MILLISECONDS);
 }
 
+const quoting = Object.assign(document.createElement("button"), { type: "button", className: "quote", hidden: true });
+quoting.dataset.icon = "format_quote";
+
+function selectedText() {
+  const selection = getSelection();
+  const isSaid = (node) => (node?.closest ? node : node?.parentElement)?.closest(SAID);
+  return isSaid(selection.anchorNode) && isSaid(selection.focusNode) ? selection.toString().trim() : "";
+}
+
+function onSelection() {
+  const text = selectedText();
+  // On a touch screen the press takes the selection away before it is a click.
+  if (!text) return setTimeout(() => (quoting.hidden = !selectedText()), LEAVE_MILLISECONDS);
+  const { right, bottom } = getSelection().getRangeAt(0).getBoundingClientRect();
+  const box = document.querySelector(SCROLLER);
+  const end = document.querySelector("[data-testid='stBottom']").getBoundingClientRect().top;
+  Object.assign(quoting, { text, textContent: words.code.quote, title: words.code.quote_help, hidden: false });
+  if (!quoting.isConnected) box.append(quoting);
+  const most = box.getBoundingClientRect().right - quoting.offsetWidth - TOP_PIXELS;
+  const lowest = end - quoting.offsetHeight - QUOTE_PIXELS;
+  quoting.style.left = `${Math.max(QUOTE_PIXELS, Math.min(right - quoting.offsetWidth / 2, most))}px`;
+  quoting.style.top = `${Math.max(TOP_PIXELS, Math.min(bottom + QUOTE_PIXELS, lowest))}px`;
+}
+
+function quote() {
+  const [field, text] = [document.querySelector(FIELD), selectedText() || (quoting.hidden ? "" : quoting.text)];
+  if (!field || !text) return;
+  const lines = text.split(/\n+/).map((line) => `> ${line}`);
+  setField(field, `${lines.join("\n")}\n\n${field.value}`);
+  getSelection().empty();
+  quoting.hidden = true;
+  field.focus();
+  field.setSelectionRange(field.value.length, field.value.length);
+  field.scrollTop = field.scrollHeight;
+}
+
+function onQuote(event) {
+  if (event.target !== quoting) return;
+  if (event.type === "click") quote();
+  else event.preventDefault(); // the selection stays
+}
+
 // Streamlit sets the title, too.
 const titleChange = new MutationObserver(noteEnd);
 listen("visibilitychange", noteEnd, false);
 listen("click", onCode, false);
+listen("selectionchange", onSelection, false);
+listen("click mousedown", onQuote, false);

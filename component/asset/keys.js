@@ -6,6 +6,7 @@ const SHORTCUTS = {
   "Command+Shift+KeyF": openFind,
   "Command+Shift+KeyS": () => (panel.isOpen ? closePanel() : toPanel()),
   "Command+Shift+Semicolon": () => [...document.querySelectorAll(`${TURN} button.copy`)].at(-1)?.click(),
+  "Command+Shift+Period": quote,
   "Alt+ArrowUp": () => stepQuestion(-1),
   "Alt+ArrowDown": () => stepQuestion(1),
 };

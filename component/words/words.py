@@ -175,6 +175,7 @@ class Words(Group):
         ("Ctrl/⌘ + K", "Search chats", "대화 검색"),
         ("Ctrl/⌘ + Shift + S", "Open or close the panel", "패널 열기·닫기"),
         ("Ctrl/⌘ + Shift + ;", "Copy the last answer", "마지막 답변 복사"),
+        ("Ctrl/⌘ + Shift + .", "Quote the selected text", "선택한 글 인용"),
         ("Alt + ↑ / ↓", "Previous or next question", "이전·다음 질문으로 이동"),
     )
 

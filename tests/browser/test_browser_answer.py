@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.visitor import Visitor
@@ -59,3 +60,43 @@ def test_code_wraps_and_is_saved_under_its_languages_name_by_keys_too(
             save.press("Enter")
         assert saving.value.suggested_filename == name
         assert Path(saving.value.path()).read_text(encoding="utf-8").strip() == written.strip()
+
+
+SELECT: Final = """part => {
+    const range = new Range();
+    range.selectNodeContents(part);
+    getSelection().removeAllRanges();
+    getSelection().addRange(range);
+}"""
+
+
+@pytest.mark.parametrize("by", ["mouse", "touch", "keys"])
+def test_a_selection_is_quoted_before_the_draft(
+    visitor: Visitor, phone: Visitor, fake_openai: FakeOpenAI, by: str
+) -> None:
+    reader, asked = phone if by == "touch" else visitor, "두 문단으로 답해 주세요."
+    fake_openai.script(text("첫 문단의 **말**입니다.\n\n둘째 문단입니다."), to=asked)
+    reader.open()
+    reader.ask(asked)
+    reader.settle()
+    reader.field.fill("쓰던 글")
+    said = reader.turn(1).get_by_test_id("stChatMessageContent").last.get_by_test_id("stMarkdownContainer").first
+    quote = reader.page.get_by_role("button", name="인용")
+    expect(quote).to_have_count(0)
+    said.evaluate(SELECT)
+    expect(quote).to_be_in_viewport(ratio=1)
+    if by == "keys":
+        reader.page.keyboard.press("Control+Shift+Period")
+    elif by == "touch":
+        quote.tap()
+    else:
+        quote.click()
+    expect(reader.field).to_have_value("> 첫 문단의 말입니다.\n> 둘째 문단입니다.\n\n쓰던 글")
+    expect(reader.field).to_be_focused()
+    expect(quote).to_have_count(0)
+    reader.page.locator("h1").first.evaluate(SELECT)
+    reader.page.wait_for_timeout(100)
+    expect(quote).to_have_count(0)
+    reader.page.reload()
+    reader.settle()
+    expect(reader.field).to_have_value("> 첫 문단의 말입니다.\n> 둘째 문단입니다.\n\n쓰던 글")
