@@ -65,6 +65,8 @@ def draw(now: PageState) -> None:
             "footnotes": now.words.footnotes,
             "panel": now.words.panel,
             "panel_cookie": page_state.PANEL_COOKIE,
+            "panel_edge": now.words.panel_edge,
+            "panel_width_cookie": page_state.PANEL_WIDTH_COOKIE,
             "skip": now.words.skip_to_chat,
         },
     )

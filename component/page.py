@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import streamlit as st
 
 from component import browser, dialog, page_state, redraw, widget
@@ -27,6 +29,9 @@ def main() -> None:
         is_closed = st.context.cookies.get(page_state.PANEL_COOKIE) == "closed"
         for name in (*STYLE_SHEETS, "panel_closed.css") if is_closed else STYLE_SHEETS:
             st.html(widget.ASSETS / name)
+        if re.fullmatch(r"\d{3,4}", width := str(st.context.cookies.get(page_state.PANEL_WIDTH_COOKIE))):
+            # Until panel.js has looked at the room; the panel over a chat isn't widened.
+            st.html(f"<style>:root:not([data-panel]) {{ --panel-width: min({width}px, 40vw) }}</style>")
         st.logo(widget.ASSETS / "logo.svg", icon_image=widget.ASSETS / "icon.svg", size="large")
         redraw.need_page()
         dialog.begin()

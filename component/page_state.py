@@ -47,7 +47,8 @@ def _shown() -> float | None:
     return None if shown is None else round(shown, 2)
 
 
-LANGUAGE_COOKIE, THEME_COOKIE, PANEL_COOKIE = "turnfold_language", "turnfold_theme", "turnfold_panel"
+LANGUAGE_COOKIE, THEME_COOKIE = "turnfold_language", "turnfold_theme"
+PANEL_COOKIE, PANEL_WIDTH_COOKIE = "turnfold_panel", "turnfold_panel_width"
 KEEP_LANGUAGE = "keep_language"
 THEMES = ("light", "dark", "system")
 TURNS_PER_PAGE = 30

@@ -3,15 +3,59 @@ const PANEL = ".st-key-panel";
 const PANEL_OPENER = "button.open-panel";
 const RATE = ".st-key-rate input";
 const ROOM_REMS = 58.5; // the panel, 32 of text less a scroll bar, and the text's padding
+const [PANEL_REMS, LEAST_REMS, MOST_REMS, STEP_REMS] = [23, 18, 44, 1];
+const EDGE_KEYS = { ArrowLeft: STEP_REMS, ArrowRight: -STEP_REMS, Home: -MOST_REMS, End: MOST_REMS };
 
-const panel = { isOver: null, isOpen: false, opener: null };
+// `width` is the one chosen, in pixels; where the text has no room beside it, the panel is narrower.
+const panel = { isOver: null, isOpen: false, opener: null, width: 0 };
+const edge = Object.assign(document.createElement("div"), { className: "panel-edge", tabIndex: 0, role: "separator" });
+edge.ariaOrientation = "vertical";
+
+function pixelsOf(rems) {
+  return rems * parseFloat(getComputedStyle(document.documentElement).fontSize);
+}
+
+function widenPanel(width) {
+  const room = document.querySelector(SCROLLER)?.offsetWidth - pixelsOf(ROOM_REMS - PANEL_REMS);
+  const [least, most] = [pixelsOf(LEAST_REMS), Math.floor(Math.min(pixelsOf(MOST_REMS), room))];
+  const now = Math.round(Math.max(least, Math.min(width, most)));
+  const { style } = document.documentElement;
+  if (panel.isOver) return style.setProperty("--panel-width", `${PANEL_REMS}rem`);
+  style.setProperty("--panel-width", `${now}px`);
+  Object.assign(edge, { ariaValueMin: least, ariaValueMax: most, ariaValueNow: now, ariaLabel: words.panel_edge });
+}
+
+function keepPanelWidth() {
+  panel.width = Number(edge.ariaValueNow);
+  setCookie(words.panel_width_cookie, panel.width);
+}
+
+function onEdge(event) {
+  if (event.target !== edge) return;
+  event.preventDefault(); // no text is selected
+  if (event.type === "pointerdown") edge.setPointerCapture(event.pointerId);
+  else if (!edge.hasPointerCapture(event.pointerId)) return;
+  else if (event.type === "pointermove") widenPanel(innerWidth - event.clientX);
+  else keepPanelWidth();
+  if (event.type === "pointerdown") edge.focus({ preventScroll: true });
+}
+
+function onEdgeKey(event) {
+  const rems = EDGE_KEYS[event.key];
+  if (event.target !== edge || !rems || event.altKey || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  widenPanel(Number(edge.ariaValueNow) + pixelsOf(rems));
+  keepPanelWidth();
+}
 
 function fitPanel() {
-  const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
+  const rem = pixelsOf(1);
   const isOver = document.querySelector(SCROLLER)?.offsetWidth < ROOM_REMS * rem;
   // Only the panel beside the chat is remembered: over the chat it would hide what a page is opened for.
   if (isOver !== panel.isOver) panel.isOpen = !isOver && !document.cookie.includes(`${words.panel_cookie}=closed`);
   panel.isOver = isOver;
+  panel.width ||= Number(document.cookie.match(`${words.panel_width_cookie}=(\\d+)`)?.[1]) || PANEL_REMS * rem;
+  widenPanel(panel.width);
   showPanel();
 }
 
@@ -25,6 +69,7 @@ function showPanel() {
     markWide(); // what is closed has no width
   }
   if (!drawn) return;
+  if (edge.parentElement !== drawn) drawn.prepend(edge);
   drawn.tabIndex = -1;
   drawn.role = isOver ? "dialog" : "region";
   drawn.ariaModal = isOver ? "true" : null;
@@ -101,3 +146,5 @@ function onBesidePanel(event) {
 const panelRoom = new ResizeObserver(fitPanel);
 listen("click", onPanelClick, false);
 listen("mousedown", onBesidePanel, false);
+listen("pointerdown pointermove pointerup", onEdge, false);
+listen("keydown", onEdgeKey, false);

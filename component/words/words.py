@@ -321,6 +321,7 @@ class Words(Group):
     )
 
     panel = Both("Summary panel", "요약 패널")
+    panel_edge = Both("Panel width", "패널 너비")
     close_panel = Both("Close panel", "패널 닫기")
     open_panel = Both("Summaries {count}", "요약 {count}")
     open_panel_first = Both("Summary in {count} turns", "첫 요약까지 {count}턴")

@@ -376,6 +376,48 @@ def test_nothing_cuts_the_ring_of_a_button_in_the_bar(visitor: Visitor, other_se
 
 
 @pytest.mark.slow
+def test_the_panels_edge_is_moved_by_mouse_and_keys_within_bounds_and_its_place_is_kept(visitor: Visitor) -> None:
+    visitor.page.set_viewport_size({"width": 1600, "height": 800})
+    visitor.open()
+    panel, edge = visitor.find("panel"), visitor.page.get_by_role("separator", name="패널 너비")
+    width = "part => Math.round(part.getBoundingClientRect().width)"
+
+    def expect_width(pixels: int) -> None:
+        expect(edge).to_have_attribute("aria-valuenow", str(pixels))
+        assert panel.evaluate(width) == pixels
+        assert visitor.page.locator("#stMain").evaluate("box => box.scrollWidth <= box.clientWidth")
+
+    expect_width(368)
+    spot = edge.evaluate(BOX)
+    visitor.page.mouse.move(spot[0] + 4, 400)
+    visitor.page.mouse.down()
+    visitor.page.mouse.move(1100, 400, steps=4)
+    visitor.page.mouse.up()
+    expect_width(500)
+    expect(edge).to_be_focused()
+    for key, pixels in (("ArrowLeft", 516), ("ArrowRight", 500), ("Home", 288)):
+        visitor.page.keyboard.press(key)
+        expect_width(pixels)
+    visitor.page.keyboard.press("End")
+    expect_width(int(edge.get_attribute("aria-valuemax") or 0))
+    text = visitor.find("ask").evaluate(width)
+    assert text >= 32 * 16 - 20
+    visitor.page.reload()
+    visitor.settle()
+    expect_width(int(edge.get_attribute("aria-valuemax") or 0))
+    # A window that is smaller for a while takes from the panel; what was chosen comes again.
+    chosen = int(edge.get_attribute("aria-valuenow") or 0)
+    visitor.page.set_viewport_size({"width": 1400, "height": 800})
+    expect(edge).not_to_have_attribute("aria-valuenow", str(chosen))
+    assert visitor.find("ask").evaluate(width) >= 32 * 16 - 20
+    visitor.page.set_viewport_size({"width": 390, "height": 800})
+    expect(edge).to_have_count(0)
+    visitor.find("open_panel").get_by_role("button").click()
+    assert panel.evaluate(width) == 390
+    visitor.page.set_viewport_size({"width": 1600, "height": 800})
+    expect_width(chosen)
+
+
 def test_what_undoes_a_change_moves_nothing_of_a_panel_beside_the_chat(
     visitor: Visitor, other_server: ChatService
 ) -> None:
