@@ -9,7 +9,7 @@ import streamlit as st
 
 from component import dialog, page_state, project_choice, redraw, turn_buttons, widget
 from component.bridge import delivery
-from component.format import format_count, format_money, format_tokens
+from component.format import format_count, format_money, format_percent, format_tokens
 from component.page_state import PageState
 from component.panel import card, input_tab, ledger_box, panel_head, record_dialog
 from component.project import project_tab
@@ -129,19 +129,25 @@ def draw_savings_box(words: Words, savings: Savings, *, has_records: bool) -> No
         told = words.cost.less if money.net >= 0 else words.cost.more
         lines.append(told.format(amount=format_money(abs(money.net), money.currency, is_estimate=True)))
     with st.container(border=True, gap="xsmall", key="savings"):
-        if savings.is_paid_back or not savings.fold_tokens:
-            head, *others = lines
-            lines = []
-        else:
-            head, others = _unpaid(words, savings, has_records=has_records), []
-        st.markdown(f"**{head}**")
-        for line in others:
-            st.markdown(line)
+        is_paid = savings.is_paid_back or not savings.fold_tokens
+        head = _paid(words, savings) if is_paid else _unpaid(words, savings, has_records=has_records)
+        st.markdown(f"**{head}**" + (f" · {lines[1]}" if is_paid and lines[1:] else ""))
         if savings.has_example:
             widget.draw_note(words.prepared)
         with st.expander(words.details, key="savings_details", icon=":material/info:", type="compact"):
             lines += _savings_parts(words, savings)
             st.markdown("  \n".join(f":small[:gray[{line}]]" for line in lines))
+
+
+def _paid(words: Words, savings: Savings) -> str:
+    tokens, spent, full = savings.unsent_tokens, savings.fold_tokens, savings.full_tokens
+    template = words.stat_less if spent else words.stat_less_free
+    return template.format(
+        percent=format_percent(tokens, full),
+        tokens=format_tokens(tokens, is_usage=False),
+        spent=format_tokens(spent, is_usage=savings.is_fold_usage),
+        net=round(100 * (tokens - spent) / full) if full else 0,
+    )
 
 
 def _unpaid(words: Words, savings: Savings, *, has_records: bool) -> str:

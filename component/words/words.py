@@ -535,6 +535,14 @@ class Words(Group):
     stat_facts = Both("Kept of what was said: {counts}", "말한 것 가운데 남은 것: {counts}")
     stat_unsent = Both("Input tokens saved: {tokens}", "절약한 입력 토큰: {tokens}")
     stat_fold_cost = Both("Tokens spent on summaries: {tokens}", "요약에 쓴 토큰: {tokens}")
+    stat_less = Both(
+        "This chat's input is {percent}% smaller ({tokens} tokens; {net}% with the {spent} spent on summaries)",
+        "이 대화에서 입력을 {percent}% 줄였습니다({tokens}토큰, 요약에 쓴 {spent}토큰 포함 시 {net}%)",
+    )
+    stat_less_free = Both(
+        "This chat's input is {percent}% smaller ({tokens} tokens)",
+        "이 대화에서 입력을 {percent}% 줄였습니다({tokens}토큰)",
+    )
     stat_unpaid = Both(
         "Not paid back yet: {tokens} tokens went into summaries; at this pace they pay from about turn {turn}",
         "아직 투자 단계: 요약에 {tokens}토큰을 썼고, 이 속도면 약 {turn}턴부터 이득입니다",

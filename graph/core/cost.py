@@ -117,13 +117,14 @@ class TokenUse(NamedTuple):
 
 
 class SentCall(NamedTuple):
-    """Input of an answered call; `unsent_tokens` is the whole history minus the input, estimated."""
+    """Input of an answered call; `unsent_tokens` is the whole history, `full_tokens`, minus the input, estimated."""
 
     model: str
     manifest: Manifest
     unsent_tokens: int
     is_cached: bool
     turn: int = 0
+    full_tokens: int = 0
 
 
 class Saved(NamedTuple):

@@ -146,6 +146,7 @@ class Folds:
         saved = saved_by_model(calls)
         savings = Savings(
             unsent_tokens=sum(each.unsent_tokens for each in saved),
+            full_tokens=sum(call.full_tokens for call in calls),
             fold_tokens=sums.input_tokens + sums.output_tokens,
             is_fold_usage=not sums.estimated_count,
             lost_tokens=sum(each.lost_tokens for each in saved),

@@ -281,6 +281,7 @@ class CallStore:
                 row.full_tokens - left_tokens - row.sent_tokens,
                 bool(row.usage_cached_tokens),
                 row.turn,
+                row.full_tokens - left_tokens,
             )
             for row, sent in zip(rows, manifests, strict=True)
             if row.turn >= begin and not row.error_code

@@ -720,6 +720,7 @@ class Savings:
         has_example: True if calls of an example are among them, which were only prepared.
         pays_from: Below zero, the turn from which folding is expected to have paid; None if none can be told.
         broken_off_count: Summaries that were paid for in part, and then stopped or no longer needed.
+        full_tokens: The full history, summed over the answered calls.
     """
 
     unsent_tokens: int
@@ -732,6 +733,7 @@ class Savings:
     has_example: bool = False
     pays_from: int | None = None
     broken_off_count: int = 0
+    full_tokens: int = 0
 
     @property
     def is_paid_back(self) -> bool:

@@ -235,6 +235,7 @@ class ScriptedService:
             money=self.saved_money,
             pays_from=session.pays_from,
             broken_off_count=session.broken_off_count,
+            full_tokens=2 * sums.unsent_tokens,
         )
 
     def of_session(self, session_id: str) -> CostView | None:

@@ -45,6 +45,7 @@ def test_the_panels_sums_are_those_of_the_file(chat: Chat) -> None:
     moved = sum(block.tokens for block in sent if block.kind == "ledger")
     assert (savings.unsent_tokens, savings.lost_tokens) == (statistics.unsent_tokens, moved)
     assert (savings.fold_tokens, savings.is_fold_usage) == (statistics.fold_tokens, True)
+    assert savings.full_tokens == sum(point.full_tokens for point in folds.chart(session_id))
     output_tokens = sum(record.output_tokens for record in folds.records(session_id))
     assert savings.net_tokens == savings.unsent_tokens - savings.fold_tokens - 3 * output_tokens
     for summary_chars, percent in ((394, 61), (396, 60), (1_006, -1), (1_004, 0)):

@@ -203,7 +203,8 @@ def test_figures_are_told_as_they_are(page: AppTest, service: ScriptedService) -
         session.records = [replace(record, input_tokens=fold_tokens // 2, output_tokens=0) for record in made]
         page_shows = page_text(page.run())
         assert f"순 {net} 토큰" in page_shows
-        assert (f"**순 {net} 토큰**" in page_shows) == (fold_tokens == 260)
+        told = "**이 대화에서 입력을 50% 줄였습니다(≈1,260토큰, 요약에 쓴 260토큰 포함 시 40%)**"
+        assert (told in page_shows) == (fold_tokens == 260)
         assert f"요약에 쓴 토큰: {format_count(fold_tokens)}" in page_shows  # as its provider reported it
         assert "요약으로 무효화된 캐시: ≈60" in page_shows
     session.records = [replace(make_record((1, 2, 3), original_chars=100), summary_chars=112)]
@@ -212,6 +213,7 @@ def test_figures_are_told_as_they_are(page: AppTest, service: ScriptedService) -
     session.records, session.unsent_tokens = [], 12_000
     page_shows = page_text(page.run())
     assert "절약한 입력 토큰: ≈12,000" in page_shows
+    assert "**이 대화에서 입력을 50% 줄였습니다(≈12,000토큰)**" in page_shows
     assert "총 요약" not in page_shows
     assert page.get("vega_lite_chart")
 
