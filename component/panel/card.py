@@ -22,7 +22,7 @@ from component.format import (
 from component.markdown import split_turns, summary_markdown
 from component.page_state import PageState
 from component.panel import record_dialog
-from component.panel.record_dialog import EDIT, REMAKE, VERSIONS
+from component.panel.record_dialog import EDIT, REMAKE, SOURCE, VERSIONS
 from component.words.part import SteeringWords
 from component.words.wording import describe_compaction, describe_facts
 from component.words.words import Words
@@ -37,7 +37,8 @@ def _choices(labels: SteeringWords, session_id: str, record: Record) -> dict[str
     if record.kind == "verbatim":
         again = {labels.fold_again: partial(record_dialog.fold_again, session_id, record)} if record.version > 1 else {}
         return {**again, **versions}
-    choices = {labels.edit: opening(EDIT), labels.remake: opening(REMAKE), **versions}
+    compare = {labels.source: opening(SOURCE)}
+    choices = {**compare, labels.edit: opening(EDIT), labels.remake: opening(REMAKE), **versions}
     if record.kind != "compaction":  # which has an undo button of its own
         choices[labels.undo_fold] = partial(record_dialog.undo_fold, session_id, record)
     return choices
@@ -116,6 +117,10 @@ def _draw_facts(now: PageState, record: Record, *, is_active: bool) -> None:
     if box := widget.open_box(label, key, "fact_check"):
         with box:
             st.markdown(f":small[{describe_facts(words, now.service.folds.count_facts(record))}]")
+            if now.session is not None:
+                asked = SOURCE, now.session.session_id, record
+                key = f"source_{record.id}"
+                widget.draw_action(words.steering.source, key, "compare", record_dialog.open_dialog, *asked)
             if missing and now.session is not None:
                 st.html(_missing_list(now, now.session.session_id, record.id, is_active=is_active))
             if kept:

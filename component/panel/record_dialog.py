@@ -12,6 +12,7 @@ import streamlit as st
 from component import background, dialog, page_state, redraw, widget
 from component.bridge import delivery, service_provider
 from component.format import escape_label, format_count, format_rate, format_turns
+from component.markdown import split_turns
 from component.page_state import PageState
 from component.panel import panel_head
 from component.words.part import SteeringWords
@@ -46,7 +47,7 @@ def take_back(change: background.Change) -> None:
     redraw.page()
 
 
-EDIT, REMAKE, VERSIONS = "edit_record", "remake_record", "record_versions"
+EDIT, REMAKE, VERSIONS, SOURCE = "edit_record", "remake_record", "record_versions", "record_source"
 _MOST_NAMED = 8
 _TARGET, _REFUSAL, _INSTRUCTION = "steered_record", "refused_steering", "unfulfilled_wish"
 
@@ -254,6 +255,7 @@ def draw(now: PageState) -> None:
     dialog.draw(EDIT, labels.edit_title, _draw_edit, now, about, width=620)
     dialog.draw(REMAKE, labels.remake_title, _draw_remake, now, about)
     dialog.draw(VERSIONS, labels.versions_title, _draw_versions, now, about, width=860)
+    dialog.draw(SOURCE, labels.source, _draw_source, now, about, width=860)
 
 
 def _draw_edit(now: PageState, about: Target) -> None:
@@ -301,6 +303,42 @@ def _draw_versions(now: PageState, about: Target) -> None:
         version = versions[chosen]
         label = labels.use.format(version=version.version)
         dialog.draw_choice(label, use_version, about, version, cancel=labels.close, is_form=False)
+
+
+def _draw_source(now: PageState, about: Target) -> None:
+    """Draws the covered turns beside the summary, with the facts that it has and lacks."""
+    words, record = now.words, about.record
+    labels, facts = words.steering, (record.kept_facts, now.service.folds.lacking(record))
+    source = now.service.turns.transcript(about.session_id, last=len(record.turns), before=record.turns[-1] + 1)
+    said = [
+        f"<b>{words.input.turn.format(turn=turn.number)}</b>\n{_with_facts(labels, turn.user_text, *facts)}"
+        f"\n\n{_with_facts(labels, turn.answer_text, *facts)}"
+        for turn in source.turns
+    ]
+    summary = _with_facts(labels, split_turns(record.summary, record.turns), record.kept_facts)
+    if any(facts):
+        keys = f"<mark>{labels.has_fact}</mark> · <mark class='lacks'>{labels.lacks_fact}</mark>"
+        st.html(f'<p class="version faint">{keys}</p>')
+    with st.grid(2, min_column_width=_COLUMN_PIXELS, key="versions"):
+        for title, text in ((labels.source_text, "\n\n".join(said)), (name_of(words, record), summary)):
+            with st.container(border=True, gap="xsmall"):
+                st.markdown(f"**{escape_label(title)}**")
+                st.html(f'<div class="version">{text}</div>')
+    if any(turn.steps for turn in source.turns):
+        widget.draw_note(labels.source_steps)
+    st.button(labels.close, key="dialog_cancel", on_click=dialog.close)
+
+
+def _with_facts(labels: SteeringWords, text: str, kept: Sequence[str], missing: Sequence[str] = ()) -> str:
+    """Returns a text as HTML in which the facts are marked where they stand letter for letter."""
+    longest = sorted({*kept, *missing}, key=len, reverse=True)
+    pattern = "|".join(rf"(?<![A-Za-z\d]){re.escape(fact)}" + r"(?!\d)" * fact[-1:].isdigit() for fact in longest)
+    shown, at = "", 0
+    for found in re.finditer(pattern, text) if longest else ():
+        fact, lacks = html.escape(found[0]), f'<span class="unseen">{labels.lacks_fact}: </span>'
+        marked = f"<mark>{fact}</mark>" if found[0] in kept else f'<mark class="lacks">{lacks}{fact}</mark>'
+        shown, at = f"{shown}{html.escape(text[at : found.start()])}{marked}", found.end()
+    return shown + html.escape(text[at:])
 
 
 def _end_form(now: PageState, about: Target, label: str, save: Callable[[Target], None]) -> None:

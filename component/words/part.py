@@ -583,6 +583,11 @@ class SteeringWords(Group):
         "요약을 만드는 중입니다. 끝난 뒤 다시 시도해 주세요.",
     )
 
+    source = Both("Compare with the original", "원문과 비교")
+    source_text = Both("Original", "원문")
+    source_steps = Both("Tool results aren't shown here.", "도구 결과는 여기에 보이지 않습니다.")
+    has_fact = Both("In the summary", "요약에 남음")
+    lacks_fact = Both("Missing from the summary", "요약에서 빠짐")
     versions = Both("Versions", "버전 비교")
     versions_title = Both("Versions of this summary", "요약 버전")
     other_version = Both("Compare with the one in use", "사용 중인 버전과 비교")

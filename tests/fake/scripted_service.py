@@ -204,9 +204,9 @@ class ScriptedService:
         self._apply(self.session_of(session_id), TurnOptions(**changes))
         return self.get(session_id)
 
-    def transcript(self, session_id: str, *, last: int = 30) -> Transcript:
+    def transcript(self, session_id: str, *, last: int = 30, before: int | None = None) -> Transcript:
         session = self._look("transcript", session_id)
-        shown = tuple(session.turns[-last:])
+        shown = tuple(session.turns[: before and before - 1][-last:])
         can_undo = session.resets[-1:] == [len(session.turns)]
         left_out = session.turns[: -len(shown)]
         previous_at = left_out[-1].started_at if left_out else None

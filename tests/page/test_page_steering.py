@@ -116,6 +116,34 @@ def test_versions_stand_side_by_side_and_any_can_be_used(page: AppTest, service:
     assert steps(service)[1:] == ["use_version record-1", "use_version record-1-v2"]
 
 
+@pytest.mark.parametrize("opened_by", ["menu", "facts"])
+def test_a_summary_stands_beside_its_original_and_what_it_has_and_lacks_is_marked(
+    page: AppTest, service: ScriptedService, opened_by: str
+) -> None:
+    identifier = store_session(service, 4)
+    session = service.stored[identifier]
+    first = replace(
+        session.turns[0], user_text="배포는 10월 14일, <b>2010</b>명.", answer_text="예산은 300만 원입니다."
+    )
+    session.turns = [first, *session.turns[1:]]
+    record = make_record((1, 2, 3), summary="(1턴) 배포 10월 14일. (2-3턴) 인사.")
+    session.records = [replace(record, kept_facts=("10월 14일", "10"), missing_facts=("300만 원",))]
+    open_page(page, identifier)
+    if opened_by == "menu":
+        pick(page, "원문과 비교")
+    else:
+        page.session_state["facts_record-1"] = True
+        page.run().button(key="source_record-1").click().run()
+    original, summary = (line for line in raw_html(page).split('<div class="version">')[1:])
+    assert "<b>1턴</b>\n배포는 <mark>10월 14일</mark>, &lt;b&gt;2010&lt;/b&gt;명." in original
+    assert '예산은 <mark class="lacks"><span class="unseen">요약에서 빠짐: </span>300만 원</mark>입니다.' in original
+    assert "<b>3턴</b>\n질문 3" in original
+    assert "질문 4" not in original
+    assert "(1턴) 배포 <mark>10월 14일</mark>.\n\n(2-3턴) 인사." in summary
+    page.button(key="dialog_cancel").click().run()
+    assert 'class="version"' not in raw_html(page)
+
+
 def test_versions_that_cant_be_compared_in_time_stand_there_unmarked(page: AppTest, service: ScriptedService) -> None:
     lines = "\n".join(f"{number % 3} {number % 2}" for number in range(3_000))
     open_card(page, service, lines)
@@ -192,7 +220,7 @@ def test_a_menu_offers_what_can_be_done_with_its_record(page: AppTest, service: 
     identifier = open_card(page, service, "<b>하나</b>뿐인 글")
     records = service.stored[identifier].records
     (first,) = records
-    every = ["편집", "다시 요약…", "버전 비교", "원문으로 되돌리기"]
+    every = ["원문과 비교", "편집", "다시 요약…", "버전 비교", "원문으로 되돌리기"]
     for kind, version, offered in (
         ("interval", 1, every),
         ("verbatim", 1, ["버전 비교"]),
