@@ -1,5 +1,5 @@
-// What is done with answers: the tab's title tells of one that ended behind, code wraps
-// and is saved, and what is selected is quoted.
+// What is done with answers: the tab's title tells of one that ended behind, code wraps,
+// is saved and shown as a page, and what is selected is quoted.
 const ENDED_MARK = "● ";
 const CODE = "[data-testid='stCode']";
 // Of languages whose files end in another word.
@@ -8,6 +8,9 @@ const ENDINGS = {
   latex: "tex", markdown: "md", matlab: "m", mermaid: "mmd", perl: "pl", plaintext: "txt", powershell: "ps1", python: "py",
   ruby: "rb", rust: "rs", shell: "sh", text: "txt", typescript: "ts", yaml: "yml", zsh: "sh",
 };
+const SHOWABLE = "code:is(.language-html, .language-svg, .language-xml)";
+const PREVIEW_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:";
+const PREVIEW_HEAD = `<!doctype html><meta http-equiv="Content-Security-Policy" content="${PREVIEW_POLICY}">`;
 const QUOTE_PIXELS = 8;
 const LEAVE_MILLISECONDS = 300;
 const ended = { isAwaited: false, isTold: false };
@@ -29,17 +32,25 @@ function drawCodeTools() {
   document.querySelectorAll(`${CODE} > :last-child:not(pre)`).forEach((bar) => {
     const copying = bar.querySelector("button:not([data-code])");
     if (copying && copying.ariaLabel !== words.copy_code) copying.ariaLabel = words.copy_code;
-    if (bar.lang === words.language || !bar.closest(TURN)) return;
-    bar.lang = words.language;
+    if (!bar.closest(TURN)) return;
+    const block = bar.parentElement;
+    const shown = block.querySelector("iframe");
+    // Streamlit reuses a block for other code.
+    if (shown && shown.code !== block.querySelector("code").textContent) shown.remove();
+    const icons = [...(block.querySelector(SHOWABLE) ? ["preview"] : []), "wrap_text", "download"];
+    const drawing = [words.language, block.querySelector("iframe") !== null, ...icons].join();
+    if (bar.drawing === drawing) return;
+    bar.drawing = drawing;
     bar.querySelectorAll("[data-code]").forEach((button) => button.remove());
-    bar.prepend(...["wrap_text", "download"].map((icon) => codeButton(icon)));
+    bar.prepend(...icons.map((icon) => codeButton(icon, block)));
   });
 }
 
-function codeButton(icon) {
+function codeButton(icon, block) {
   const button = Object.assign(document.createElement("button"), { type: "button", title: words.code[icon] });
   Object.assign(button.dataset, { code: icon, icon });
-  if (icon === "wrap_text") button.ariaPressed = "false";
+  if (icon === "wrap_text") button.ariaPressed = block.hasAttribute("data-wraps");
+  if (icon === "preview") button.ariaPressed = block.querySelector("iframe") !== null;
   return button;
 }
 
@@ -47,7 +58,20 @@ function onCode(event) {
   const button = event.target.closest?.("button[data-code]");
   const block = button?.closest(CODE);
   if (button?.dataset.code === "wrap_text") button.ariaPressed = block.toggleAttribute("data-wraps");
+  else if (button?.dataset.code === "preview") button.ariaPressed = showCode(block);
   else if (button) saveCode(block.querySelector("code"));
+}
+
+// In a sandbox without any permission, and under the page's policy besides, which embeds no address. Scripts don't run: of
+// those, no policy keeps WebRTC from the network.
+function showCode(block) {
+  const shown = block.querySelector("iframe");
+  if (shown) return shown.remove() ?? false;
+  const code = block.querySelector("code").textContent;
+  const frame = Object.assign(document.createElement("iframe"), { title: words.code.preview, sandbox: "", code });
+  frame.srcdoc = PREVIEW_HEAD + code;
+  block.prepend(frame); // drawn below: the block is in reverse
+  return true;
 }
 
 function saveCode(code) {

@@ -46,6 +46,7 @@ class QueueWords(Group):
 
 class CodeWords(Group):
     wrap_text = Both("Wrap lines", "줄 바꿈")
+    preview = Both("Preview without scripts", "미리 보기(스크립트 제외)")
     download = Both("Download code", "코드 내려받기")
     quote = Both("Quote", "인용")
     quote_help = Both("Quote in the message box (Ctrl/⌘ + Shift + .)", "메시지 입력란에 인용 (Ctrl/⌘ + Shift + .)")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Final
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.test_browser_safety import HOST, listening
 from tests.browser.visitor import Visitor
 from tests.fake.openai_reply import text
 from tests.fake.openai_server import FakeOpenAI
@@ -100,3 +102,62 @@ def test_a_selection_is_quoted_before_the_draft(
     reader.page.reload()
     reader.settle()
     expect(reader.field).to_have_value("> 첫 문단의 말입니다.\n> 둘째 문단입니다.\n\n쓰던 글")
+
+
+# What code tries once it is shown.
+REACHING: Final = """<!doctype html><html><head><title>쪽</title><base href="{away}/">
+<meta http-equiv="refresh" content="0; url={away}/refresh"><link rel="stylesheet" href="{away}/style">
+<link rel="preconnect" href="{away}"><link rel="prefetch" href="{here}/health"><link rel="icon" href="{away}/icon">
+<style>@import "{away}/import"; h1 {{ color: rgb(1, 2, 3); background: url({away}/background) }}
+@font-face {{ font-family: far; src: url({away}/font) }} p {{ font-family: far }}</style></head>
+<body onload="fetch('{away}/load'); top.location = '{here}/health'"><h1>보입니다</h1><p>글</p>
+<img src="{away}/image"><img src="{here}/health" onerror="parent.document.body.remove()">
+<video src="{away}/video"></video>
+<iframe src="{here}/health"></iframe><iframe srcdoc="<script>fetch('{away}/nested')</script>"></iframe>
+<object data="{away}/object"></object><embed src="{away}/embed"><script src="{here}/script"></script>
+<form action="{here}/form" target="_top"><button>보내기</button></form><a href="{here}/health">안에서</a>
+<a href="{here}/health" target="_top">위에서</a><a href="{here}/health" target="_blank" ping="{away}/ping">새 창</a>
+<script>
+document.querySelector("h1").textContent = "스크립트";
+new RTCPeerConnection({{ iceServers: [{{ urls: "stun:{stun}" }}] }}).createDataChannel("x");
+fetch("{away}/fetch"); parent.postMessage("x", "*"); localStorage.x = 1; open("{here}/health");
+top.location = "{here}/health";
+</script></body></html>"""
+
+
+def test_html_and_svg_are_shown_at_a_press_and_reach_nothing(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    with listening() as listener, socket.socket(type=socket.SOCK_DGRAM) as calls:
+        calls.bind((HOST, 0))
+        calls.settimeout(0.5)
+        stun, away, here = f"{HOST}:{calls.getsockname()[1]}", f"http://{HOST}:{listener.port}", visitor.address
+        code = REACHING.format(here=here, away=away, stun=stun)
+        asked, svg = "페이지를 만들어 주세요.", "<svg width='9' height='9'><circle r='4'/></svg>"
+        fake_openai.script(text(f"```html\n{code}\n```\n\n```svg\n{svg}\n```\n\n```python\nx = 1\n```"), to=asked)
+        visitor.open()
+        visitor.ask(asked)
+        visitor.settle()
+        page, shown, drawn, python = visitor.page, *visitor.turn(1).get_by_test_id("stCode").all()
+        expect(page.locator("iframe")).to_have_count(0)
+        expect(python.get_by_role("button", name="미리 보기")).to_have_count(0)
+        answered: list[str] = []
+        page.on("response", lambda response: answered.append(response.url))
+        preview = shown.get_by_role("button", name="미리 보기")
+        preview.press("Enter")
+        expect(preview).to_have_attribute("aria-pressed", "true")
+        frame = shown.locator("iframe").content_frame
+        expect(frame.locator("h1")).to_have_css("color", "rgb(1, 2, 3)")
+        drawn.get_by_role("button", name="미리 보기").click()
+        expect(drawn.locator("iframe").content_frame.locator("circle")).to_be_visible()
+        for name in ("위에서", "새 창", "안에서"):
+            frame.get_by_role("link", name=name).click()
+        with pytest.raises(TimeoutError):
+            calls.recv(100)
+        assert (listener.heard, answered) == (0, [])
+        assert page.url.startswith(f"{here}/?session=")
+        assert not any(opened.url.endswith("/health") for opened in visitor.context.pages[1:])
+        assert page.evaluate("localStorage.x") is None
+        expect(visitor.field).to_be_visible()
+        preview.click()
+        expect(shown.locator("iframe")).to_have_count(0)
+        expect(preview).to_have_attribute("aria-pressed", "false")
+        visitor.complaints.clear()  # what was refused is told on the console
