@@ -259,6 +259,15 @@ def edit(identifier: str, turn: int, text: str, *, on_asked: Callable[[], None])
     _open_branch(ask)
 
 
+def edit_answer(identifier: str, turn: int, text: str, *, on_done: Callable[[], None]) -> None:
+    def edit_it() -> str:
+        edited = service_provider.current().sessions.edit_answer(identifier, turn, text)
+        on_done()
+        return edited
+
+    _open_branch(edit_it)
+
+
 def _open_branch(make: Callable[[], str]) -> None:
     _try(lambda: page_state.open_session(make()))
     redraw.changed()

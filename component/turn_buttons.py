@@ -19,8 +19,8 @@ from graph.value.view import TurnView
 _OPEN: Final = "edited_question"
 
 
-def is_open(identifier: str, turn: int) -> bool:
-    return bool(st.session_state.get(_OPEN) == (identifier, turn))
+def is_open(identifier: str, turn: int, press: str = "edit") -> bool:
+    return bool(st.session_state.get(_OPEN) == (identifier, turn, press))
 
 
 def draw_question_form(words: Words, identifier: str, turn: TurnView) -> None:
@@ -30,6 +30,24 @@ def draw_question_form(words: Words, identifier: str, turn: TurnView) -> None:
         widget.draw_note(f":material/alt_route: {labels.edit_note}")
         asked = identifier, turn.number, key
         dialog.draw_choice(labels.ask_in_branch, _ask, *asked, cancel=words.cancel, on_cancel=_close, key="edit_{}")
+
+
+def draw_answer_form(words: Words, identifier: str, turn: TurnView) -> None:
+    labels, key = words.sessions, f"edited_answer_{identifier}_{turn.number}"
+    with st.form("edit_answer"):
+        st.text_area(
+            labels.edit_answer, value=turn.answer_text, key=key, height="content", label_visibility="collapsed"
+        )
+        widget.draw_note(
+            labels.edit_answer_note if turn.is_last else f":material/alt_route: {labels.edit_answer_branch}"
+        )
+        asked = identifier, turn.number, key
+        dialog.draw_choice(words.save, _save, *asked, cancel=words.cancel, on_cancel=_close, key="edit_{}")
+
+
+def _save(identifier: str, turn: int, key: str) -> None:
+    """Saves the edited answer as a version; the form stays open if refused."""
+    action.edit_answer(identifier, turn, str(st.session_state[key]), on_done=_close)
 
 
 def _close() -> None:
@@ -115,8 +133,10 @@ def answer(
         parts += _pager("version", steps, places, str(turn.attempt), turn.number, identifier)
     if turn.answer_text:
         parts.append(widget.copy_button(words.copy, turn.answer_text))
-    can_pin = bool(turn.answer_text and turn.answer_message_id and not is_aside)
-    if can_pin and is_pinned:
+    is_kept = bool(turn.answer_text and turn.answer_message_id and not is_aside)
+    if is_kept:
+        parts.append(markup("edit_answer", labels.edit_answer, about, icon="edit"))
+    if is_kept and is_pinned:
         parts.append(pin(words, turn.answer_message_id, is_pinned=True))
     if is_aside:
         about, label = {**about, "to": str(turn.attempt)}, labels.use_answer
@@ -126,7 +146,7 @@ def answer(
     if turn.status != "asking":
         pins = (
             pin(words, turn.answer_message_id, is_pinned=False, text=words.steering.pin)
-            if can_pin and not is_pinned
+            if is_kept and not is_pinned
             else ""
         )
         parts.append(_menu(words, pins, describe_attempt(words, turn, zone)))
@@ -172,9 +192,9 @@ def _act(asked: _Press) -> Callable[[], None]:
     match asked["press"]:
         case "pin":
             action.pin_message(asked["message"], is_pinned=asked["wanted"] == "true")
-        case "edit":
+        case "edit" | "edit_answer":
             is_alone = _OPEN not in st.session_state
-            st.session_state[_OPEN] = (identifier, turn)
+            st.session_state[_OPEN] = (identifier, turn, asked["press"])
             return partial(redraw.turn_changed, turn) if is_alone else redraw.page
         # The second press of a double click is for the chat left by the first.
         case "branch" if identifier == page_state.session_id():

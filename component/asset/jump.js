@@ -141,10 +141,10 @@ function onOpen(event) {
   }
 }
 
-// The form for editing a question is focused once drawn, and scrolled to its first line and, where there is room, its
-// buttons.
+// The form for editing a question or an answer is focused once drawn, and scrolled to its first line and, where there is
+// room, its buttons.
 function onEdit(event) {
-  if (!event.target.closest?.("button[data-press='edit']")) return;
+  if (!event.target.closest?.("button[data-press^='edit']")) return;
   holdPlace(document.querySelector(SCROLLER));
   const find = () => document.querySelector(".st-key-edit_choice")?.closest("[data-testid='stForm']")?.querySelector("textarea");
   whenReady(find, (field) => {

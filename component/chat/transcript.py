@@ -316,7 +316,9 @@ def _draw_words(now: PageState, identifier: str, turn: TurnView, shown: Shown) -
         pending = [step for step in turn.steps if step.status == "running"]
         if ended := tuple(step for step in turn.steps if step.status != "running"):
             draw_steps(now, identifier, replace(turn, steps=ended))
-        if turn.answer_text:
+        if turn_buttons.is_open(identifier, turn.number, "edit_answer"):
+            turn_buttons.draw_answer_form(now.words, identifier, turn)
+        elif turn.answer_text:
             st.markdown(answer_markdown(turn.answer_text), anchors=False)
         draw_step_list(now, pending)
         tool_question.draw(now.words, identifier, turn)
@@ -363,6 +365,8 @@ def _draw_outcome(words: Words, turn: TurnView) -> None:
     elif turn.is_cut:
         note = words.answer_repeats if turn.is_endless else words.answer_cut
         st.markdown(f":material/content_cut: :small[:gray[{note}]]")
+    elif turn.is_edited:
+        st.markdown(f":material/edit: :small[:gray[{words.sessions.answer_edited}]]")
 
 
 def _draw_actions(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:

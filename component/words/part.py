@@ -428,6 +428,16 @@ class SessionWords(Group):
         "편집한 질문은 새 분기에서 묻습니다. 지금 대화는 그대로 남습니다.",
     )
     ask_in_branch = Both("Ask in a branch", "분기해서 질문")
+    edit_answer = Both("Edit this answer", "답변 편집")
+    edit_answer_note = Both(
+        "The model reads your text from the next message on. The answer stays as another version.",
+        "다음 메시지부터 모델은 고친 글을 읽습니다. 원래 답변은 다른 버전으로 남습니다.",
+    )
+    edit_answer_branch = Both(
+        "It's saved in a new branch that ends here. This chat stays as it is.",
+        "고친 답변은 여기에서 끝나는 새 분기에 저장합니다. 지금 대화는 그대로 남습니다.",
+    )
+    answer_edited = Both("Edited by you", "직접 고친 답변")
     previous_answer = Both("Previous answer", "이전 답변")
     next_answer = Both("Next answer", "다음 답변")
     use_answer = Both("Use this answer", "이 답변 사용")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
@@ -225,6 +225,24 @@ def closed_mark(message: AnyMessage) -> dict[str, object] | None:
     """Returns the mark of a closed turn's answer (`closed`, `code`, `is_partial`); None for any other message."""
     mark = message.additional_kwargs.get(MARK)
     return mark if isinstance(mark, dict) and "closed" in mark else None
+
+
+def edited_answer(messages: Sequence[AnyMessage], text: str, new_id: Callable[[], str]) -> list[AnyMessage]:
+    """Returns the messages of a complete turn behind its question, under new ids, with this text as the answer.
+
+    What was said beside tool calls is part of the answer that the text replaces.
+    """
+    edited = [message.model_copy(update={"id": new_id()}) for message in messages]
+    said = [message for message in edited if isinstance(message, AIMessage)]
+    for message in said[:-1]:
+        message.content = ""
+    said[-1].content, said[-1].additional_kwargs = text, {**said[-1].additional_kwargs, MARK: {"edited": True}}
+    said[-1].response_metadata = {}
+    return edited
+
+
+def is_edited(message: AnyMessage) -> bool:
+    return bool((message.additional_kwargs.get(MARK) or {}).get("edited"))
 
 
 def ending_of(

@@ -9,9 +9,10 @@ from dataclasses import replace
 from datetime import datetime
 from textwrap import dedent
 from typing import Any, Final
+from uuid import uuid4
 
-from graph.core.text import check_text, plain_text, title_of
-from graph.core.turn import label_of, text_of
+from graph.core.text import check_text, has_visible, plain_text, title_of
+from graph.core.turn import edited_answer, label_of, text_of
 from graph.layer.prompt_composer import memory_of
 from graph.node.fold_worker import FoldWorker
 from graph.search.term import excerpt, strict_words, written_words
@@ -318,6 +319,41 @@ class Sessions:
             self._stores.turns.choose(lease, turn, attempt)
             self._access.recovery.rebuild(session)
         self._prepare_folds(session)
+
+    def edit_answer(self, session_id: str, turn: int, text: str) -> str:
+        """Makes a text count as a turn's answer, as a version beside the others; returns the session's id.
+
+        Of an earlier turn than the last one, in a branch that ends with it. A record over the turn is withdrawn.
+
+        Raises:
+            NotFoundError: The turn has no answer.
+            InputError: `empty` or `message_too_long`.
+            BusyError: A turn is in progress.
+        """
+        if not has_visible(text):
+            raise InputError("empty")
+        if len(text) > self._settings.message_chars:
+            raise InputError("message_too_long", f"{len(text)} > {self._settings.message_chars}")
+        view = self._turns.transcript(session_id, last=1, before=turn + 1).turns
+        if not view or view[0].number != turn or not view[0].answer_message_id:
+            raise NotFoundError(str(turn))
+        if not view[0].is_last:
+            session_id = self._turns.fork(session_id, after_turn=turn)
+        with self._access.between_turns(session_id) as lease:
+            session, archive, turns = self._access.own(session_id), self._stores.archive, self._stores.turns
+            messages = [entry.message for entry in archive.live_turns(session_id, turn, turn)]
+            whole_texts = archive.whole_texts(session_id, turn, turn)
+            said = [message for message in messages if message.type != "human"]
+            edited = edited_answer(said, plain_text(text), lambda: f"edited-{uuid4().hex}")
+            take_back_notes(self._access, self._project_turns, session, turn, roles={"ai"})
+            row = turns.begin_attempt(lease, turn, model=view[0].model)
+            cut = {str(new.id): whole_texts.get(str(old.id), "") for old, new in zip(said, edited, strict=True)}
+            attempt, owner = row.attempt, self._owner
+            archive.append(lease, owner=owner, turn=turn, attempt=attempt, messages=edited, whole_texts=cut)
+            turns.finish(lease, turn, "finished")
+            self._access.recovery.rebuild(session)
+        self._prepare_folds(session)
+        return session_id
 
     def _prepare_folds(self, session: SessionRow) -> None:
         """Starts the due folds now, so that the next turn doesn't wait for them."""

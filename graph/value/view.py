@@ -161,6 +161,7 @@ class TurnView:
         is_last: True for the session's newest turn, which alone can be regenerated in place.
         is_cut: True if the model stopped mid-answer at its length limit, or was stopped because it repeated itself.
         is_endless: True if it was stopped because it repeated itself.
+        is_edited: True if the user wrote this version of the answer.
         client: The name of the program that sent the turn, "" for the page.
         answer_message_id: "" while there is no answer.
         thought_seconds: How long the model thought, 0 for no thoughts; `Turns.thoughts` returns them.
@@ -184,6 +185,7 @@ class TurnView:
     is_last: bool
     is_cut: bool = False
     is_endless: bool = False
+    is_edited: bool = False
     client: str = ""
     user_message_id: str = ""
     answer_message_id: str = ""

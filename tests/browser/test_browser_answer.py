@@ -161,3 +161,30 @@ def test_html_and_svg_are_shown_at_a_press_and_reach_nothing(visitor: Visitor, f
         expect(shown.locator("iframe")).to_have_count(0)
         expect(preview).to_have_attribute("aria-pressed", "false")
         visitor.complaints.clear()  # what was refused is told on the console
+
+
+def test_an_answer_is_edited_where_it_stands_and_the_models_own_stays_beside_it(
+    visitor: Visitor, fake_openai: FakeOpenAI
+) -> None:
+    asked = "고쳐 쓸 답을 주세요."
+    fake_openai.script(text("모델이 쓴 답입니다."), to=asked)
+    visitor.open()
+    visitor.ask(asked)
+    visitor.settle()
+    turn = visitor.turn(1)
+    turn.get_by_role("button", name="답변 편집").press("Enter")
+    field = turn.get_by_role("textbox", name="답변 편집")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("모델이 쓴 답입니다.")
+    field.fill("내가 고친 답입니다.")
+    visitor.find("edit_confirm").get_by_role("button").click()
+    expect(field).to_have_count(0)
+    expect(turn).to_contain_text("내가 고친 답입니다.")
+    expect(turn).to_contain_text("직접 고친 답변")
+    expect(turn).to_contain_text("2/2")
+    turn.get_by_role("button", name="이전 답변").click()
+    expect(turn).to_contain_text("모델이 쓴 답입니다.")
+    expect(turn).not_to_contain_text("직접 고친 답변")
+    visitor.ask("다음 물음입니다.", first=2)
+    assert "내가 고친 답입니다." in str(fake_openai.bodies("chat")[-1])
+    assert "모델이 쓴 답입니다." not in str(fake_openai.bodies("chat")[-1])

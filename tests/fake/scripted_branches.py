@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from graph.value.error import InputError
 from graph.value.view import StartedTurn, TurnOptions, TurnView
 from tests.fake.scripted_session import ScriptedSession
 
@@ -70,6 +71,17 @@ class ScriptedBranches:
         session, chosen = self.session_of(session_id), self.version(session_id, turn, attempt)
         session.aside.append(session.turns[turn - 1])
         session.turns[turn - 1] = chosen
+
+    def edit_answer(self, session_id: str, turn: int, text: str) -> str:
+        if not text.strip():
+            raise InputError("empty")
+        self.act("edit_answer")
+        session = self.session_of(session_id)
+        own = session.turns[turn - 1]
+        session.aside.append(own)
+        attempts, attempt = (*(own.attempts or (own.attempt,)), own.attempt + 1), own.attempt + 1
+        session.turns[turn - 1] = replace(own, answer_text=text, attempt=attempt, attempts=attempts, is_edited=True)
+        return session_id
 
     def pin(self, session_id: str, is_pinned: bool) -> None:  # noqa: FBT001  # as the service has it
         self.stored[session_id].is_pinned = is_pinned

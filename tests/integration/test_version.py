@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from graph.value.error import BusyError, NotFoundError
+from graph.value.error import BusyError, InputError, NotFoundError
 from graph.value.event import TurnFailed, TurnFinished
 from tests.fake.body import shape
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import failure, hang, text, thinking, tools
+from tests.fake.openai_reply import ScriptedCall, failure, hang, text, thinking, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.waiting_turn import FIRST as LOOK_CALL
 from tests.fake.waiting_turn import LOOK, required
@@ -246,3 +246,63 @@ def test_branches_of_a_deleted_branch_part_from_its_origin(chat: Chat) -> None:
     sessions.delete(one)
     assert sessions.siblings(origin) == sessions.siblings(two) == sessions.siblings(three) == remaining
     assert [sessions.get(branch).forked_from for branch in (two, three)] == [origin, origin]
+
+
+@pytest.mark.both_engines
+def test_an_edited_answer_is_a_version_that_counts_and_the_models_own_stays(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 1)
+    server.script(
+        tools(ScriptedCall("get_current_time", "{}", "clock"), answer="먼저 봅니다."), text(FIRST), to=question(2)
+    )
+    chat.ask(2, 2)
+    edited = chat.service.sessions.edit_answer(chat.session_id, 2, SECOND)
+    turn = chat.last_turn
+    assert (edited, turn.status, turn.attempts) == (chat.session_id, "finished", (1, 2))
+    assert (turn.answer_text, turn.is_edited, len(turn.steps)) == (SECOND, True, 1)
+    own = chat.service.turns.version(chat.session_id, 2, 1)
+    assert (own.answer_text, own.is_edited, len(own.steps)) == (f"먼저 봅니다.\n\n{FIRST}", False, 1)
+    chat.ask(3, 3)
+    assert ("코끼리" in sent(server), "기린" in sent(server), "turnfold" in sent(server)) == (False, True, False)
+    copied = chat.service.sessions.import_session([*chat.service.sessions.export(chat.session_id)])[0]
+    assert chat.service.turns.transcript(copied).turns[1].is_edited
+    choose(chat, 2, 1)
+    assert (chat.turns[1].is_edited, chat.turns[1].attempts) == (False, (1, 2))
+
+
+def test_an_earlier_answer_is_edited_in_a_branch_that_ends_with_it(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(text(FIRST), to=question(2))
+    chat.ask(1, 4)
+    chat.wait_for_folds()
+    records = chat.service.folds.records(chat.session_id)
+    branch = chat.service.sessions.edit_answer(chat.session_id, 2, SECOND)
+    assert chat.service.sessions.get(branch).forked_from == chat.session_id
+    turns = chat.service.turns.transcript(branch).turns
+    assert [turn.answer_text for turn in turns][1:] == [SECOND]
+    assert chat.turns[1].answer_text == FIRST
+    assert chat.service.folds.records(chat.session_id) == records
+
+
+def test_an_edit_of_the_third_answer_has_its_block_summarised_anew(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(text(FIRST), to=question(3))
+    chat.ask(1, 3)
+    chat.wait_for_folds()
+    asked = len(server.bodies("summary"))
+    chat.service.sessions.edit_answer(chat.session_id, 3, SECOND)
+    chat.wait_for_folds()
+    chat.ask(4, 4)
+    (record,) = chat.service.folds.records(chat.session_id)
+    assert record.turns == (1, 2, 3)
+    assert "기린" in str(server.bodies("summary")[asked:])
+    assert "코끼리" not in str(server.bodies("summary")[asked:])
+
+
+@pytest.mark.parametrize(("edited", "reason"), [(" \n", "empty"), ("긴 글" * 100_000, "message_too_long")])
+def test_a_text_that_is_no_answer_changes_nothing(chat: Chat, edited: str, reason: str) -> None:
+    chat.ask(1, 1)
+    before = chat.turns
+    with pytest.raises(InputError) as refused:
+        chat.service.sessions.edit_answer(chat.session_id, 1, edited)
+    assert refused.value.reason == reason
+    with pytest.raises(NotFoundError):
+        chat.service.sessions.edit_answer(chat.session_id, 2, SECOND)
+    assert chat.turns == before

@@ -334,6 +334,13 @@ def edit_a_question(about: About) -> Iterator[Press]:
     assert [turn.user_text for turn in about.new.turns] == [about.turns[0].user_text, "Another question"]
 
 
+@shows("turn_buttons._save", "action.edit_answer")
+def edit_an_answer(about: About) -> Iterator[Press]:
+    about.fields["edited"] = "고친 답변"
+    yield partial(handler("turn_buttons._save"), about.session_id, TURNS, "edited")
+    assert (about.last_turn.answer_text, about.last_turn.attempts) == ("고친 답변", (1, 2))
+
+
 @shows("action.fork")
 def fork(about: About) -> Iterator[Press]:
     yield partial(action.fork, about.session_id, after_turn=3)

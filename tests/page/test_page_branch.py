@@ -21,9 +21,9 @@ def offered(page: AppTest, turn: int) -> list[str]:
     return [button["press"] for button in buttons(page) if button.get("turn") == str(turn)]
 
 
-def edit(page: AppTest, identifier: str, turn: int) -> AppTest:
+def edit(page: AppTest, identifier: str, turn: int, press: str = "edit") -> AppTest:
     """Opens the form, as the page's script does."""
-    page.session_state["edited_question"] = (identifier, turn)
+    page.session_state["edited_question"] = (identifier, turn, press)
     return page.run()
 
 
@@ -41,6 +41,26 @@ def test_an_edited_question_is_asked_in_a_branch(page: AppTest, service: Scripte
     assert [turn.user_text for turn in service.stored[identifier].turns] == ["질문 1", "질문 2", "질문 3"]
     assert "‘질문 1’에서 1턴까지 이어받은 분기입니다." in page_text(page)
     assert "edit_confirm" not in keys(page)
+
+
+def test_an_edited_answer_is_a_version_marked_as_edited(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 3)
+    edit(open_page(page, identifier), identifier, 3, "edit_answer")
+    field = page.text_area(key=f"edited_answer_{identifier}_3")
+    assert field.value == "들었습니다: 질문 3"
+    assert "원래 답변은 다른 버전으로 남습니다." in page_text(page)
+    field.set_value("고친 답변")
+    page_shows = page_text(page.button(key="edit_confirm").click().run())
+    assert "고친 답변" in page_shows
+    assert "직접 고친 답변" in page_shows
+    assert "edit_confirm" not in keys(page)
+    assert service.stored[identifier].turns[2].attempts == (1, 2)
+    edit(page, identifier, 1, "edit_answer")
+    assert "여기에서 끝나는 새 분기에 저장합니다." in page_text(page)
+    page.text_area(key=f"edited_answer_{identifier}_1").set_value(" ")
+    page.button(key="edit_confirm").click().run()
+    assert page.text_area(key=f"edited_answer_{identifier}_1").value == " "
+    assert page.query_params["session"] == identifier
 
 
 def test_a_refused_edit_keeps_its_form_and_what_was_typed(page: AppTest, service: ScriptedService) -> None:
@@ -82,12 +102,16 @@ def test_a_press_that_comes_again_with_the_next_one_counts_once(service: Scripte
 def test_a_turn_offers_what_can_be_done_with_it(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 3)
     open_page(page, identifier)
-    assert [offered(page, turn) for turn in (1, 2, 3)] == [["edit", "branch"], ["edit", "branch"], ["edit"]]
+    assert [offered(page, turn) for turn in (1, 2, 3)] == [
+        ["edit", "edit_answer", "branch"],
+        ["edit", "edit_answer", "branch"],
+        ["edit", "edit_answer"],
+    ]
     assert {key for key in keys(page) if key.startswith("regenerate")} == {"regenerate"}
     service.status = "running"
     service.send(identifier, "길게", message_id="long", options=service.sent[0])
     page.run()
-    assert offered(page, 3) == ["edit", "branch"]
+    assert offered(page, 3) == ["edit", "edit_answer", "branch"]
     assert offered(page, 4) == []
     service.status = "failed"
     open_page(page, store_session(service, 1))
@@ -118,7 +142,7 @@ def test_versions_of_an_answer_are_paged_and_one_is_used(service: ScriptedServic
     service.answer = lambda _: "다른 답"
     service.regenerate(identifier, options=service.sent[0])
     page = open_page(page_with_presses(), identifier)
-    assert offered(page, 2) == ["edit", "version", "version"]
+    assert offered(page, 2) == ["edit", "version", "version", "edit_answer"]
     assert "<span>2/2</span>" in raw_html(page)
     back = {"press": "version", "session": identifier, "turn": "2", "to": "1"}
     press(page, {**back, "at": 1.5})
@@ -139,7 +163,7 @@ def test_versions_of_an_answer_are_paged_and_one_is_used(service: ScriptedServic
     assert service.stored[identifier].turns[1].answer_text == "세 번째 답"
     press(page, {**back, "press": "choose", "at": 3.5})
     assert service.stored[identifier].turns[1].answer_text == first
-    assert offered(page, 2) == ["edit", "version", "version"]
+    assert offered(page, 2) == ["edit", "version", "version", "edit_answer"]
     assert "regenerate" in keys(page)
 
 
