@@ -241,7 +241,9 @@ def test_twelve_turns_with_thirty_calls_fold_four_times(folder: Path, tmp_path: 
         chat.wait_until(lambda: all(server.state == "ready" for server in chat.service.mcp.choices().servers))
         offered = [tool.offered for server in chat.service.mcp.choices().servers for tool in server.tools]
         for number, (rounds, words) in enumerate(story(str(notes), str(repository)), 1):
-            endpoint.script(*(tools(*calls) for calls in rounds), text(f"{number}번입니다. " + "말씀하신 대로 했습니다. " * 20))
+            endpoint.script(
+                *(tools(*calls) for calls in rounds), text(f"{number}번. " + "말씀하신 대로 했습니다. " * 20)
+            )
             last = chat.say(question(number), options=TurnOptions(mcp_tools=tuple(offered)) if number == 1 else None)[
                 -1
             ]
