@@ -15,6 +15,7 @@ from component.words.wording import language_of_locale, words_of
 from graph.value.error import SignInError
 
 STYLE_SHEETS = ("page.css", "chat.css", "sidebar.css", "panel.css")
+_PIXELS = re.compile(r"\d{3,4}")
 
 
 def main() -> None:
@@ -29,7 +30,7 @@ def main() -> None:
         is_closed = st.context.cookies.get(page_state.PANEL_COOKIE) == "closed"
         for name in (*STYLE_SHEETS, "panel_closed.css") if is_closed else STYLE_SHEETS:
             st.html(widget.ASSETS / name)
-        if re.fullmatch(r"\d{3,4}", width := str(st.context.cookies.get(page_state.PANEL_WIDTH_COOKIE))):
+        if _PIXELS.fullmatch(width := str(st.context.cookies.get(page_state.PANEL_WIDTH_COOKIE))):
             # Until panel.js has looked at the room; the panel over a chat isn't widened.
             st.html(f"<style>:root:not([data-panel]) {{ --panel-width: min({width}px, 40vw) }}</style>")
         st.logo(widget.ASSETS / "logo.svg", icon_image=widget.ASSETS / "icon.svg", size="large")

@@ -331,13 +331,22 @@ def _draw_source(now: PageState, about: Target) -> None:
 
 def _with_facts(labels: SteeringWords, text: str, kept: Sequence[str], missing: Sequence[str] = ()) -> str:
     """Returns a text as HTML in which the facts are marked where they stand letter for letter."""
-    longest = sorted({*kept, *missing}, key=len, reverse=True)
-    pattern = "|".join(rf"(?<![A-Za-z\d]){re.escape(fact)}" + r"(?!\d)" * fact[-1:].isdigit() for fact in longest)
+    found: dict[int, str] = {}
+    taken = bytearray(len(text))
+    for fact in sorted({*kept, *missing}, key=len, reverse=True):
+        start = text.find(fact)
+        while start >= 0:
+            end = start + len(fact)
+            before, goes_on = text[max(start - 1, 0) : start], fact[-1].isdigit() and text[end : end + 1].isdigit()
+            if not (any(taken[start:end]) or goes_on or (before.isascii() and before.isalnum())):
+                found[start], taken[start:end] = fact, b"1" * len(fact)
+            start = text.find(fact, start + 1)
     shown, at = "", 0
-    for found in re.finditer(pattern, text) if longest else ():
-        fact, lacks = html.escape(found[0]), f'<span class="unseen">{labels.lacks_fact}: </span>'
-        marked = f"<mark>{fact}</mark>" if found[0] in kept else f'<mark class="lacks">{lacks}{fact}</mark>'
-        shown, at = f"{shown}{html.escape(text[at : found.start()])}{marked}", found.end()
+    for start, fact in sorted(found.items()):
+        lacks = f'<span class="unseen">{labels.lacks_fact}: </span>'
+        marked = html.escape(fact)
+        marked = f"<mark>{marked}</mark>" if fact in kept else f'<mark class="lacks">{lacks}{marked}</mark>'
+        shown, at = f"{shown}{html.escape(text[at:start])}{marked}", start + len(fact)
     return shown + html.escape(text[at:])
 
 

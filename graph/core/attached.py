@@ -23,7 +23,7 @@ _LABELS: Final = "|".join(re.escape(label).replace(r"\{name\}", "([^\n]+)") for 
 _UNREAD_NOTES: Final = "|".join(re.escape(note).replace(r"\{count\}", r"\d+") for note in UNREAD_NOTE.values())
 _UNREAD: Final = re.compile(rf"\n(?:{_UNREAD_NOTES})\Z")
 _SENT_NOTES: Final = "|".join(
-    re.sub(r"\\{(lines|all|chars)\\}", lambda name: r"(\d+)" if name[1] == "lines" else r"\d+", re.escape(note))
+    re.escape(note).replace(r"\{lines\}", r"(\d+)").replace(r"\{all\}", r"\d+").replace(r"\{chars\}", r"\d+")
     for note in SENT_NOTE.values()
 )
 _HEADS: Final = "|".join(map(re.escape, CONTENTS_HEAD.values()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -50,7 +51,7 @@ def test_code_wraps_and_is_saved_under_its_languages_name_by_keys_too(
     blocks = visitor.turn(1).get_by_test_id("stCode")
     first, wrap = blocks.first.locator("pre"), blocks.first.get_by_role("button", name="줄 바꿈")
     assert first.evaluate("pre => pre.scrollWidth > pre.clientWidth")
-    for pressed, press in (("true", wrap.click), ("false", wrap.click), ("true", lambda: wrap.press("Enter"))):
+    for pressed, press in (("true", wrap.click), ("false", wrap.click), ("true", partial(wrap.press, "Enter"))):
         press()
         expect(wrap).to_have_attribute("aria-pressed", pressed)
         assert first.evaluate("pre => pre.scrollWidth > pre.clientWidth") == (pressed == "false")
