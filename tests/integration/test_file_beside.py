@@ -102,6 +102,14 @@ def test_branch_edit_export_and_import_keep_the_file(chat: Chat, server: FakeOpe
         assert f"7000: {LINES[6_999]}" in look(Chat(service, session_id), server, "찾아 줘", query="디스크")
 
 
+def test_with_its_chat_the_file_is_deleted(chat: Chat) -> None:
+    chat.say(with_log(ASKED))
+    fork = chat.service.turns.fork(chat.session_id, after_turn=1)
+    chat.service.sessions.delete(chat.session_id)
+    assert whole_texts(chat) == []
+    assert whole_texts(chat, fork) == [with_log(ASKED)]
+
+
 def test_an_export_whose_whole_text_says_something_else_is_refused(chat: Chat) -> None:
     chat.say(with_log(ASKED))
     lines = [*chat.service.sessions.export(chat.session_id)]

@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage
 from pydantic import SecretStr
 from sqlalchemy import text as sql
 
+from graph.core.attached import attachment_of, with_attachments
 from graph.server.identity import new_token
 from graph.service import ChatService
 from graph.store.database import head_revision, read_revision
@@ -204,6 +205,21 @@ def test_title_is_made_and_kept(open_server: OpenChat, server: FakeOpenAI) -> No
     chat.wait_until(lambda: chat.view.title == "서버 이전 계획")
     chat.service.sessions.rename(chat.session_id, "내 제목")
     assert chat.view.title == "내 제목"
+
+
+def test_long_file_is_kept_beside_the_chat_and_presets_are_their_owners(
+    open_server: OpenChat, server: FakeOpenAI
+) -> None:
+    chat = open_server(model_window_tokens=8_000)
+    lines = "\n".join(f"{number}번 요청을 처리했습니다" for number in range(1, 9_001))
+    server.script(tools(ScriptedCall("look_in_file", json.dumps({"lines": "7000"}), "call-1")), text("7000줄입니다."))
+    chat.say(with_attachments("7000줄은?", [attachment_of("server.log", lines)], "ko"))
+    assert "7000: 7000번 요청" in content_of(server.bodies("chat")[-1]["messages"][-1])
+    instructions = chat.service.instructions
+    instructions.keep_preset("번역", "한국어로")
+    instructions.keep_preset("번역", "영어로")
+    assert instructions.presets() == {"번역": "영어로"}
+    assert chat.service.for_owner("other").instructions.presets() == {}
 
 
 @pytest.mark.slow

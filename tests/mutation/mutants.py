@@ -294,6 +294,27 @@ _HOST: Final = (
     ),
 )
 
+_LONG_FILE: Final = (
+    *group(
+        "long file",
+        "graph/core/long_file.py",
+        "unit/test_long_file",
+        ("fits and tokens[index] <= window_tokens * _LONG_SHARE", "fits"),
+        ("if len(beginning.text) < len(files[index].text):", "if True:"),
+        ("whole.get(file.name, file) if file.sent_lines else file", "whole.get(file.name, file)"),
+        ("typed == sent_typed and len(whole)", "len(whole)"),
+        ("return shown or [", "return shown and ["),
+        ("and older.text != file.text:", "and False:"),
+    ),
+    *group(
+        "long file",
+        "graph/service/turns.py",
+        "integration/test_file_beside",
+        ("text = with_whole_files(text, whole) if whole else text", "pass"),
+        ('whole = "" if sent == text else plain_text(text)', 'whole = ""'),
+    ),
+)
+
 # The slow ones first, so that the jobs end together.
 MUTANTS: Final[tuple[Mutant, ...]] = (
     *_ACCESS,
@@ -304,4 +325,5 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *CORE,
     *_TOKEN_GUARD,
     *_HOST,
+    *_LONG_FILE,
 )
