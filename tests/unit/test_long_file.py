@@ -103,6 +103,13 @@ def test_an_edited_message_has_its_whole_files_again() -> None:
     assert with_whole_files(edited, whole) == with_attachments("오류만 봐 줘", [LOG, NOTES], "ko")
 
 
+def test_a_file_that_went_whole_is_edited_as_any_words_and_one_shorter_than_its_beginning_goes_whole() -> None:
+    whole = with_attachments("봐 줘", [LOG, NOTES], "ko")
+    edited = sent(whole).replace(NOTES.text, "고친 메모")
+    assert with_whole_files(edited, whole) == whole.replace(NOTES.text, "고친 메모")
+    assert sent_files([NOTES], window_tokens=4, most_chars=1, language="ko") == [NOTES]
+
+
 def test_of_two_files_of_one_name_the_older_is_numbered() -> None:
     newer = Attachment("server.log", "새것")
     texts = [with_attachments("", [file], "ko") for file in (LOG, newer, newer)]
