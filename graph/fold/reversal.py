@@ -95,13 +95,13 @@ def softened_in(text: str, said: Sequence[str]) -> tuple[str, ...]:
     sentences = [each for each in _SENTENCE_END.split(narrow(text)) if each.strip()] if binding else []
     split = ((index, part) for index, each in enumerate(sentences) for part in clauses_of(each, _CLAUSE_END))
     parts = list(islice(split, _MOST_CLAUSES))
-    for asked, fact, later in firm:
+    for asked, _, later in firm:
         about = [(index, part) for index, part in parts if _is_about(asked, part)]
         holding = [(index, part) for index, part in about if part.is_negated or not asked.is_negated]
         soft = [part.text for _, part in about if _SOFT.search(part.text)]
         if soft and len(soft) == len(about) and not _is_softened(asked, later):
             found.update(dict.fromkeys(soft))
-        elif holding and not soft and (limit := _limit_of(fact.text)):
+        elif holding and not soft and (limit := _limit_of(asked.text)):
             near = " ".join(" ".join(sentences[max(0, index - 1) : index + 2]) for index, _ in holding)
             if limit not in key_of(near) and not _THEN.search(near):
                 found[holding[0][1].text] = None

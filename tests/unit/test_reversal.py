@@ -112,6 +112,15 @@ def test_a_rule_with_less_force_or_another_limit_is_seen(said: str, summary: str
         (["서버는 금요일까지 절대 재시작하지 마세요."], "금요일까지 서버 재시작 금지."),
         (["답변은 짧게 해 주세요."], "답변은 짧게. 제안: 표를 쓰는 게 좋음."),
         (["민서 이름은 모든 서류에서 빼 주세요."], "민서 이름은 모든 서류에서 뺌."),
+        # The date is that of the other clause, which the second message moves.
+        (
+            [f"10월 {day}일까지 끝나야 하고 데이터를 지우면 절대 안 돼." for day in (16, 17)],
+            "10월 16일까지 끝나야 하고 데이터를 지우면 절대 안 됨. 담당 김민수. 예산 720만 원. 2차 10월 17일.",
+        ),
+        (
+            [f"Be done by October {day}, and never delete the customer data." for day in (16, 17)],
+            "Done by October 16. Never delete the customer data. Owner Ann. Budget 720 USD. Second part by October 17.",
+        ),
     ],
 )
 def test_a_rule_as_the_user_set_it_is_not_softened(said: list[str], summary: str) -> None:
