@@ -115,6 +115,8 @@ def _label(words: Words, step: ToolStep) -> str:
 def _end(words: Words, step: ToolStep) -> list[str]:
     if step.status == "declined":
         return [words.tool_declined]
+    if step.attempt:
+        return [words.tool_earlier]
     shown = f"{step.seconds or 0:.1f}"
     return [] if shown == "0.0" else [words.tool_seconds.format(seconds=shown)]
 

@@ -22,6 +22,8 @@ def draw(words: Words, identifier: str, turn: TurnView) -> None:
         key, labels = f"{turn.number}_{turn.attempt}_{call.call_id}", words.tools
         with st.container(border=True, gap="small", key=f"asked_{key}"):
             st.markdown(labels.wants.format(server=escape_label(call.server), tool=escape_label(call.title)))
+            if call.is_repeated:
+                widget.draw_note(labels.is_repeated)
             _draw_arguments(words, call.arguments, f"arguments_{key}")
             with st.container(horizontal=True, gap="xsmall"):
                 for word, label in labels.words.items():

@@ -700,6 +700,9 @@ class ToolWords(Group):
     asks_not = Both("runs automatically", "자동 실행")
     changed = Both("changed since you chose it: choose it again", "고른 뒤에 바뀌었습니다. 다시 선택해 주세요")
 
+    is_repeated = Both(
+        "An earlier attempt has already made this call.", "이 질문의 이전 시도에서 이미 실행한 호출입니다."
+    )
     wants = Both("**{server}** wants to run **{tool}**", "**{server}** 서버의 **{tool}** 도구를 실행하려고 합니다")
     words = table(
         ("once", "Allow once", "이번만 허용"),

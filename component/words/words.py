@@ -256,6 +256,7 @@ class Words(Group):
     tools_used = Both("{count} tool calls", "도구 {count}회 사용")
     tools_failed = Both("{count} failed", "{count}회 실패")
     tools_declined = Both("{count} not allowed", "{count}회 거부")
+    tool_earlier = Both("in an earlier attempt", "이전 시도에서 실행")
     tool_declined = Both("not allowed", "거부")
     tool_arguments = Both("Input", "입력")
     tool_result = Both("Result", "결과")

@@ -7,17 +7,18 @@ import json
 import logging
 import time
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
-from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from graph.core.attached import content_of, reference_of
+from graph.core.made import repeats
 from graph.core.text import plain_text
 from graph.core.turn import MARK, RECALL_TOOL
 from graph.node.model_call import tools_of
@@ -54,27 +55,26 @@ class ToolNode:
         if not calls:
             return {}
         # Before anything runs: the node begins again when the user has given his word, and this returns at once.
-        if asked := [_asked(call, tool) for call, tool in _asking(calls, unreadable, turn, deps)]:
-            interrupt({"calls": asked})
+        servers = {tool.offered: tool for tool in turn.mcp_tools}
+        named = [(str(call["id"]), call) for call in calls if call["name"] in servers and call["id"] not in unreadable]
+        asked = {
+            call_id: _asked(call, servers[call["name"]], is_repeated=is_repeated)
+            for call_id, call in named
+            if (is_repeated := _is_repeated(call, servers[call["name"]], state["messages"]))
+            or _needs_word(servers[call["name"]], turn, deps)
+        }
+        if asked and turn.client is None:
+            interrupt({"calls": [*asked.values()]})
+        # In a program's turn nobody can be asked.
+        declined = {call_id for call_id, _ in named if not turn.words.get(call_id, call_id not in asked)}
         tools: dict[str, BaseTool | ToolInfo] = {tool.name: tool for tool in tools_of(deps, turn)}
         tools |= {tool.offered: tool for tool in turn.mcp_tools}
-        results = _run_all(calls, unreadable, tools, turn, deps)
+        results = _run_all(calls, unreadable, declined, tools, turn, deps)
         # Also on Stop: what has been done must not look undone, or it is done again.
         archive_messages(deps, turn, results.messages, whole_texts=results.whole_texts, images=results.images)
         if turn.stop.is_set():
             raise TurnStoppedSignal
         return {"messages": results.messages, "tool_rounds": state["tool_rounds"] + 1}
-
-
-def _asking(
-    calls: Sequence[ToolCall], unreadable: Collection[object], turn: TurnContext, deps: NodeDeps
-) -> Iterator[tuple[ToolCall, ToolInfo]]:
-    """Yields the calls that wait for the user's word, with their tools; a program's turn never waits for it."""
-    tools = {tool.offered: tool for tool in turn.mcp_tools} if turn.client is None else {}
-    for call in calls:
-        tool = tools.get(call["name"])
-        if tool is not None and call["id"] not in unreadable and _needs_word(tool, turn, deps):
-            yield call, tool
 
 
 def _needs_word(tool: ToolInfo, turn: TurnContext, deps: NodeDeps) -> bool:
@@ -83,8 +83,14 @@ def _needs_word(tool: ToolInfo, turn: TurnContext, deps: NodeDeps) -> bool:
     return deps.mcp.asks(tool) and not is_allowed
 
 
-def _asked(call: ToolCall, tool: ToolInfo) -> dict[str, str]:
-    return {"id": str(call["id"]), "server": tool.server, "tool": tool.name, "title": tool.title}
+def _is_repeated(call: ToolCall, tool: ToolInfo, messages: Sequence[AnyMessage]) -> bool:
+    """Returns whether a call would do again what an earlier attempt has done; that is asked whatever is allowed."""
+    return not tool.is_read_only and repeats(messages, call)
+
+
+def _asked(call: ToolCall, tool: ToolInfo, *, is_repeated: bool) -> dict[str, str]:
+    about = {"id": str(call["id"]), "server": tool.server, "tool": tool.name, "title": tool.title}
+    return {**about, "repeats": "yes"} if is_repeated else about
 
 
 class _Outcome(NamedTuple):
@@ -108,11 +114,12 @@ class _Results(NamedTuple):
 def _run_all(
     calls: Sequence[ToolCall],
     unreadable: Collection[object],
+    declined: Collection[str],
     tools: Mapping[str, BaseTool | ToolInfo],
     turn: TurnContext,
     deps: NodeDeps,
 ) -> _Results:
-    """Runs at most sixteen calls at once, ours under one deadline."""
+    """Runs at most sixteen calls at once, ours under one deadline; not those that the user has `declined`."""
     language = turn.language
     began = time.monotonic()
     pool = ThreadPoolExecutor(max_workers=_MAX_THREADS, thread_name_prefix="tool")
@@ -125,6 +132,8 @@ def _run_all(
             run = contextvars.copy_context().run
             if call["id"] in unreadable:
                 future = pool.submit(lambda: _Outcome(words.UNREADABLE[language], is_error=True))
+            elif str(call["id"]) in declined:
+                future = pool.submit(lambda: _Outcome(words.DECLINED[language], is_error=True))
             else:
                 future = pool.submit(run, partial(_run_one, call, tools, turn, deps))
             futures[future] = call
@@ -215,14 +224,11 @@ def _run_one(call: ToolCall, tools: Mapping[str, BaseTool | ToolInfo], turn: Tur
 
 
 def _call_server(call: ToolCall, tool: ToolInfo, turn: TurnContext, deps: NodeDeps) -> _Outcome:
-    call_id = str(call["id"])
-    if not turn.words.get(call_id, not _needs_word(tool, turn, deps)):
-        return _Outcome(words.DECLINED[turn.language], is_error=True)
     result = deps.mcp.call(
         tool,
         call["args"],
         stop=turn.stop,
-        on_progress=lambda text: turn.emit(ToolProgress(call_id, text[:_PROGRESS_CHARS])),
+        on_progress=lambda text: turn.emit(ToolProgress(str(call["id"]), text[:_PROGRESS_CHARS])),
         language=turn.language,
     )
     return _Outcome(result.text, result.is_error, result.images)

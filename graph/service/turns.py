@@ -15,6 +15,7 @@ from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from graph.core.attached import data_urls, images_of, question_of, url_of, urls_of
 from graph.core.language import is_casual, system_language
 from graph.core.long_file import MOST_WHOLE_CHARS, sent_text, with_whole_files
+from graph.core.made import NOTHING_MADE, MadeCalls, made_calls
 from graph.core.text import estimate_tokens, has_visible, plain_text
 from graph.core.title_text import opening_title
 from graph.core.turn import ANY_IMAGE_MARK, text_of, words_of
@@ -30,7 +31,7 @@ from graph.store.database import Lease
 from graph.store.fork import copy_session
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
-from graph.tool.registry import allowance_of, read_mcp
+from graph.tool.registry import allowance_of, mcp_tools, read_mcp
 from graph.value.client import ClientMessage, is_image_url
 from graph.value.error import BusyError, InputError, InputReason, NotFoundError
 from graph.value.event import Event
@@ -89,6 +90,7 @@ class Turns:
         images: Sequence[str | NamedImage] = (),
         wait_seconds: float = 0.0,
         decision: Decision | None = None,
+        made: MadeCalls = NOTHING_MADE,
     ) -> int:
         """Commits the user's message and starts its turn in a worker; returns the turn's number.
 
@@ -103,6 +105,7 @@ class Turns:
                 the text may then be empty.
             wait_seconds: How long to wait for a turn in progress.
             decision: How a program's request was recognised; None for the page.
+            made: What the turn whose place this one takes has done by tools.
 
         Raises:
             InputError: The text or an option is invalid, or the model takes no images.
@@ -135,7 +138,8 @@ class Turns:
                     turn, session = self._begin(
                         lease, message, options, decision, data_urls(every), first_tools, whole_text=whole
                     )
-                    messages = [message, *self._add(lease, turn, [message], brought)]
+                    messages = [message, *self._add(lease, turn, [message], brought), *made.messages]
+                    self._append_made(lease, turn, made)
                 self._starter.start(lease, turn, session, options, decision, messages=messages)
                 return turn.number
         except BusyError:
@@ -417,6 +421,7 @@ class Turns:
             if last is None or turn not in {None, last.number} or not (is_waiting or last.status in statuses):
                 raise InputError("not_last", f"{last.number if last else 0}")
             take_back_notes(self._access, self._project_turns, session, last.number, roles={"ai"})
+            made = self._made(session, last)
             changes = self._choices.changes_of(session, options)
             session = replace(session, **changes)
             started = turns.begin_attempt(
@@ -431,8 +436,25 @@ class Turns:
                 asked = self._stores.archive.get(session_id, started.user_message_id).message
                 self._add(lease, started, [asked], decision.brought)
             self._access.recovery.rebuild(session)
-            self._starter.start(lease, started, session, options, decision)
+            self._append_made(lease, started, made)
+            self._starter.start(lease, started, session, options, decision, messages=made.messages)
         return started.number
+
+    def _made(self, session: SessionRow, turn: TurnRow) -> MadeCalls:
+        """Returns what the attempts of a turn have done by tools of servers, for the next attempt to go on behind."""
+        session_id = session.session_id
+        begun = self._stores.blocks.newest(session_id, "mcp")
+        tools = {tool.offered: tool for tool in (*mcp_tools(session.mcp_tools), *read_mcp(begun.text if begun else ""))}
+        entries = self._stores.archive.all_of_turn(session_id, turn.number)
+        waiting = [str(call["id"]) for call in turn.asked_calls]
+        attempts = [(entry.attempt, entry.message) for entry in entries]
+        whole_text = partial(self._stores.archive.whole_text, session_id)
+        return made_calls(attempts, tools, whole_text, self._stores.language(session_id), waiting=waiting)
+
+    def _append_made(self, lease: Lease, turn: TurnRow, made: MadeCalls) -> None:
+        """Archives what earlier attempts have made as the beginning of this one."""
+        append, texts = partial(self._stores.archive.append, lease, owner=self._owner), made.whole_texts
+        append(turn=turn.number, attempt=turn.attempt, messages=made.messages, whole_texts=texts)
 
     def edit(self, session_id: str, turn: int, text: str, *, options: TurnOptions | None = None) -> str:
         """Asks another question in place of a turn's, in a branch; returns the branch's id.
@@ -456,6 +478,7 @@ class Turns:
             asked = self._stores.archive.get(session_id, row.user_message_id).message
             retained = self._stores.images.get(session_id, urls_of(asked))
             whole = self._stores.archive.whole_text(session_id, row.user_message_id)
+            made = self._made(session, row)
         text = words_of(asked) if text is None else _without_marks(text, len(urls_of(asked)))
         text = with_whole_files(text, whole) if whole else text
         # An image that is no longer there leaves its reference behind, which no provider takes.
@@ -466,7 +489,7 @@ class Turns:
             undo.callback(self._eraser.erase, branch, self._owner)
             if has_visible(text):
                 self._stores.sessions.rename(branch, self._owner, opening_title([plain_text(text)]), source="")
-            number = self.send(branch, text, options=options, images=images)
+            number = self.send(branch, text, options=options, images=images, made=made)
             undo.pop_all()
         take_back_notes(self._access, self._project_turns, session, turn, roles={"human", "ai"})
         return StartedTurn(branch, number)

@@ -175,6 +175,7 @@ class PendingCall:
     Attributes:
         tool: Its name at the server; `title` is that for people.
         arguments: Indented JSON.
+        is_repeated: An earlier attempt of the turn has made this call already.
     """
 
     call_id: str
@@ -182,6 +183,7 @@ class PendingCall:
     tool: str
     title: str
     arguments: str
+    is_repeated: bool = False
 
 
 @dataclass(frozen=True)

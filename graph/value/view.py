@@ -125,7 +125,7 @@ class ToolStep:
 
     `turns` are the earlier turns in a result of `recall`, None for other tools. `server` and `title` are those of an
     MCP tool, "" for other tools; `progress` is what it told last while it runs; `images` are references to pictures of
-    its result, by which `turns.image` finds them.
+    its result, by which `turns.image` finds them; `attempt` is the earlier one that made the call, 0 for its own.
     """
 
     call_id: str
@@ -139,6 +139,7 @@ class ToolStep:
     title: str = ""
     progress: str = ""
     images: tuple[str, ...] = ()
+    attempt: int = 0
 
 
 class NamedImage(NamedTuple):

@@ -15,6 +15,7 @@ from typing import Final
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 
 from graph.core.attached import urls_of
+from graph.core.made import earlier_attempt
 from graph.core.text import HIDING
 from graph.core.turn import LOOKED_UP, MARK, RECALL_TOOL, closed_mark, text_of, words_of
 from graph.recognise.client_turns import newest_calls, waiting_calls
@@ -437,6 +438,7 @@ def steps_in(messages: Sequence[AnyMessage]) -> Iterable[ToolStep]:
                 str(mark.get("server", "")),
                 str(mark.get("title", "")),
                 images=urls_of(result),
+                attempt=earlier_attempt(result),
             )
 
 
@@ -452,6 +454,7 @@ def pending_in(row: TurnRow, messages: Sequence[AnyMessage]) -> tuple[PendingCal
             str(asked[call["id"]].get("tool", call["name"])),
             str(asked[call["id"]].get("title", call["name"])),
             _shown_arguments(call),
+            is_repeated="repeats" in asked[call["id"]],
         )
         for call in newest_calls(messages)
         if call["id"] in asked

@@ -98,6 +98,11 @@ CUT_OFF: Final[Mapping[Language, str]] = {
     "ko": "(결과가 없습니다. 실행되었는지는 알 수 없습니다.)",
     "en": "(There is no result. The call may have taken effect.)",
 }
+# Before the result of a call that an earlier attempt of the turn has made.
+DONE_EARLIER: Final[Mapping[Language, str]] = {
+    "ko": "(이 요청의 이전 시도에서 이미 실행했습니다. 다시 실행하지 말고 여기서 이어 가세요.)",
+    "en": "(An earlier attempt at this request has already done this. Don't do it again: go on from here.)",
+}
 # True of a call that waited for the user's word when something else was said.
 DECLINED: Final[Mapping[Language, str]] = {
     "ko": "(실행하지 않았습니다. 사용자가 허락하지 않았습니다.)",

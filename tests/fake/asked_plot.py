@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import SecretStr
 
 from graph.service import ChatService, open_service
-from graph.value.event import Event, ToolAsked, TurnFinished, TurnStopped
+from graph.value.event import Event, ToolAsked, TurnFailed, TurnFinished, TurnStopped
 from graph.value.view import TurnOptions, Word
 from tests.fake.mcp_servers import ERASE, LOOK, WRITE, ScriptedServers, until_stopped
 from tests.fake.plot import Plot
@@ -77,6 +77,38 @@ class AskedPlot(Plot):
             self.chat.service.turns.stop(self._session_id)
             assert isinstance(self.chat.events()[-1], TurnStopped)
         self.servers.results.clear()
+
+    def fail_behind(self, words: Sequence[Word]) -> None:
+        """The model's next call fails behind the tools that the user has allowed."""
+        if "no" not in words and self._is_asking:
+            self.model.script(ScriptedAnswer(ending="fail"))
+            self._give(words, ())
+            assert isinstance(self.chat.events()[-1], TurnFailed)
+
+    def repeat(self) -> None:
+        """The last turn is run again, and a model that doesn't heed what it is told makes the same calls again.
+
+        What an earlier attempt may have changed asks the user, whatever he has allowed, and he says no.
+        """
+        turn = self.chat.last_turn if self.turn_count else None
+        if turn is None or turn.status not in {"finished", "failed", "stopped"}:
+            return
+        made = [arguments["text"] for name, arguments in self.servers.calls if name != LOOK.name]
+        calls = [
+            (step.name, step.arguments)
+            for step in turn.steps
+            if step.server and step.name != LOOK.offered and json.loads(step.arguments).get("text") in made
+        ]
+        if not calls:
+            return
+        (tool, arguments), *beside = calls
+        self.model.script(ScriptedAnswer(["다시 해 보겠습니다."], tool=tool, arguments=arguments, beside=beside))
+        last = (self.chat.regenerate if turn.status == "finished" else self.chat.retry)()[-1]
+        assert isinstance(last, ToolAsked), last
+        assert [call.is_repeated for call in last.calls] == [True] * len(calls)
+        self._give(["no"], ())
+        assert isinstance(self.chat.events()[-1], TurnFinished)
+        self._begin_last_again()
 
     @property
     def _is_asking(self) -> bool:

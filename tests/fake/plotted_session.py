@@ -181,16 +181,19 @@ class PlottedSession:
         before = self.chat.last_turn
         is_right = before.status == "asking" or (before.status == "finished") == (action == self.chat.regenerate)
         if is_right:
-            self._started = min(self._started, self.turn_count - 1)
-            self._resets = [(turn, started) for turn, started in self._resets if turn < self.turn_count]
             self._finish(action())
-            self._has_crashed = self._may_lag = False
-            # In a fork, the block of the turn that is run again may have been covered.
-            self._covered_turns = min(self._covered_turns, (self.turn_count - 1) // 3 * 3)
+            self._begin_last_again()
             assert self.chat.last_turn.attempt > before.attempt
             return
         with pytest.raises(InputError):
             action()
+
+    def _begin_last_again(self) -> None:
+        self._started = min(self._started, self.turn_count - 1)
+        self._resets = [(turn, started) for turn, started in self._resets if turn < self.turn_count]
+        self._has_crashed = self._may_lag = False
+        # In a fork, the block of the turn that is run again may have been covered.
+        self._covered_turns = min(self._covered_turns, (self.turn_count - 1) // 3 * 3)
 
     def _open(self, folder: Path) -> None:
         values: dict[str, Any] = {"turnfold_data_dir": folder, "model_attempts": 1, "fold_wait_seconds": 5}

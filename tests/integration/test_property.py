@@ -327,7 +327,8 @@ ASKED_STEPS = st.one_of(
     CALLED.map(lambda names: ("want", *names)),
     WORDS.map(lambda words: ("answer", words)),
     st.tuples(WORDS, CALLED).map(lambda drawn: ("answer", drawn[0], *drawn[1])),
-    st.tuples(st.sampled_from(["die_in_call", "stop_in_call"]), WORDS),
+    st.tuples(st.sampled_from(["die_in_call", "stop_in_call", "fail_behind"]), WORDS),
+    st.just(("repeat",)),
     st.sampled_from([("stop_asking",), ("die",), ("restart",), ("lose_checkpoints",), ("regenerate",), ("retry",)]),
     st.sampled_from([("ask",), ("thank",), ("compact",), ("reset",), ("undo_reset",), ("use_tools", 1)]),
     st.tuples(st.just("fork"), st.integers(0, 2)),
@@ -343,6 +344,7 @@ ASKED_STORIES: Final[list[list[Step]]] = [
     [WANT, ("stop_asking",), WANT, ("answer", ["no"], "erase"), ("answer", ["always"], "write_note"), ONCE, ("ask",)],
     [WANT, ("die_in_call", ["once"]), ("retry",), WANT, ("stop_in_call", ["once"]), WANT, ("regenerate",), ("ask",)],
     [*ASKS, WANT, ("compact",), ONCE, WANT, ("reset",), ("ask",), WANT, ("fork", 0), ONCE, WANT, ("fork", 1), ("ask",)],
+    [WANT, ("fail_behind", ["always"]), ("repeat",), ("retry",), WANT, ONCE, ("repeat",), ("regenerate",), ("repeat",)],
     [("ask",), ("regenerate",), WANT, ("choose", 0), ONCE, WANT, ("switch", "rolling"), ONCE, *ASKS],
 ]
 

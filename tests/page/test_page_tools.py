@@ -135,6 +135,22 @@ def test_a_call_that_took_no_time_says_none(page: AppTest, service: ScriptedServ
     ]
 
 
+def test_what_an_earlier_attempt_has_done_is_told_at_its_step_and_before_it_is_done_again(
+    page: AppTest, service: ScriptedService
+) -> None:
+    step = ToolStep("call-1", "files__write", "{}", "글", "done", 0.4, server="files", title="Write", attempt=1)
+    service.steps = (step,)
+    page.session_state["steps_1_1"] = True
+    say(page.run(), "적어 줘")
+    assert [box.label for box in page.expander if "**Write**" in box.label] == [
+        f"files · **Write**  · {KOREAN.tool_earlier}"
+    ]
+    for is_repeated in (False, True):
+        call = PendingCall("call-1", "files", "write", "Write", "{}", is_repeated=is_repeated)
+        open_page(page, asking(service, call))
+        assert (KOREAN.tools.is_repeated in page_text(page)) == is_repeated
+
+
 def test_a_menu_that_opens_late_shows_what_is_chosen(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 1)
     opened(page, service, identifier)

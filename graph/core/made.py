@@ -1,0 +1,120 @@
+"""What earlier attempts of a turn have done by tools stays done: the next attempt goes on behind it."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
+
+from graph.core.turn import MARK, split_turns, text_of
+from graph.value.mcp import ToolInfo
+from prompt.system.framing import CUT_OFF, DECLINED, DONE_EARLIER, NOT_RUN, Language
+from prompt.tool import words
+
+_EARLIER: Final = "attempt"
+_NOT_MADE: Final = frozenset(
+    text for texts in (DECLINED, NOT_RUN, words.DECLINED, words.UNREADABLE) for text in texts.values()
+)
+
+
+class MadeCalls(NamedTuple):
+    """Answers with calls and their results, as another attempt begins with them; the whole texts of cut ones by id."""
+
+    messages: Sequence[AnyMessage]
+    whole_texts: Mapping[str, str]
+
+
+NOTHING_MADE: Final = MadeCalls((), {})
+
+
+def made_calls(
+    attempts: Sequence[tuple[int, AnyMessage]],
+    tools: Mapping[str, ToolInfo],
+    whole_text: Callable[[str], str],
+    language: Language,
+    *,
+    waiting: Collection[str] = (),
+) -> MadeCalls:
+    """Returns what the attempts of a turn have called of servers, in order, but for tools that are marked read-only.
+
+    Args:
+        attempts: All messages of the turn with the number of their attempt, in order.
+        tools: The tools of servers that the turn was offered, by the name that the model calls.
+        whole_text: Returns the whole text of a result by its message's id, "" of one that isn't cut.
+        waiting: Ids of calls that still wait for the user's word.
+    """
+    found: list[AnyMessage] = []
+    whole_texts: dict[str, str] = {}
+    for attempt in sorted({number for number, _ in attempts}):
+        messages = [message for number, message in attempts if number == attempt]
+        results = {each.tool_call_id: each for each in messages if isinstance(each, ToolMessage)}
+        for message in messages:
+            if not isinstance(message, AIMessage) or earlier_attempt(message):
+                continue
+            calls = [
+                call
+                for call in message.tool_calls
+                if call["id"] not in waiting and _has_acted(call, results.get(str(call["id"])), tools)
+            ]
+            if not calls:
+                continue
+            mark = {MARK: {_EARLIER: attempt}}
+            found.append(AIMessage("", tool_calls=calls, id=f"made-{uuid.uuid4().hex}", additional_kwargs=mark))
+            for call in calls:
+                result = results.get(str(call["id"]))
+                copy = _told(call, result, attempt, language)
+                found.append(copy)
+                if result is not None and (whole := whole_text(str(result.id))):
+                    whole_texts[str(copy.id)] = whole
+    return MadeCalls(found, whole_texts)
+
+
+def _has_acted(call: ToolCall, result: ToolMessage | None, tools: Mapping[str, ToolInfo]) -> bool:
+    """Returns whether a call of a server's tool was made, or may have been, that isn't known only to read."""
+    tool = tools.get(call["name"])
+    if tool is None:  # the server may be gone
+        return result is not None and bool(_mark(result).get("server")) and text_of(result) not in _NOT_MADE
+    return not tool.is_read_only and (result is None or text_of(result) not in _NOT_MADE)
+
+
+def _told(call: ToolCall, result: ToolMessage | None, attempt: int, language: Language) -> ToolMessage:
+    text = CUT_OFF[language] if result is None else text_of(result)
+    mark = {**(_mark(result) if result else {}), _EARLIER: attempt}
+    return ToolMessage(
+        f"{DONE_EARLIER[language]}\n{text}",
+        tool_call_id=str(call["id"]),
+        name=call["name"],
+        id=f"made-{uuid.uuid4().hex}",
+        status="error" if result is None else result.status,
+        additional_kwargs={MARK: mark},
+    )
+
+
+def _mark(message: AnyMessage) -> Mapping[str, object]:
+    mark = message.additional_kwargs.get(MARK)
+    return mark if isinstance(mark, dict) else {}
+
+
+def earlier_attempt(message: AnyMessage) -> int:
+    """Returns the attempt that made what this message repeats, 0 for what its own attempt said or did."""
+    attempt = _mark(message).get(_EARLIER)
+    return attempt if isinstance(attempt, int) else 0
+
+
+def repeats(messages: Sequence[AnyMessage], call: ToolCall) -> bool:
+    """Returns whether an earlier attempt of the newest turn has made a call of this tool with these arguments."""
+    return _key(call) in set(map(_key, _earlier_calls(messages)))
+
+
+def _earlier_calls(messages: Sequence[AnyMessage]) -> Iterator[ToolCall]:
+    turns = split_turns(messages)
+    for message in turns[-1] if turns else ():
+        if isinstance(message, AIMessage) and earlier_attempt(message):
+            yield from message.tool_calls
+
+
+def _key(call: ToolCall) -> str:
+    return json.dumps([call["name"], call["args"]], sort_keys=True)
