@@ -30,11 +30,6 @@ def format_turns(turns: Sequence[int]) -> str:
     return f"{turns[0]}-{turns[-1]}" if len(turns) > 1 else f"{turns[0]}"
 
 
-def format_rate(rate: float) -> str:
-    """Returns a rate without trailing zeros: `0.3`, `0.25`."""
-    return f"{round(rate, 2):g}"
-
-
 def format_count(number: int) -> str:
     """Returns `1,500`; with a true minus sign."""
     return f"{number:,}".replace("-", "−")

@@ -51,7 +51,7 @@ def _list(page: PageState, search: str, outline: Outline) -> str:
         f"<b>{place.turn}</b> <span>{html.escape(place.text)}</span></button></li>"
         for place, last in zip(outline.places, before, strict=False)
     )
-    none = "" if outline.places else f"<li>{words.find_none}</li>"
+    none = "" if outline.places else f"<li>{words.no_match}</li>"
     return (
         f'<div class="places" data-search="{html.escape(search)}" data-marks="{marks}">'
         f'<span class="at" role="status"></span>{steps}<ol>{places}{none}</ol></div>'

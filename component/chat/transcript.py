@@ -250,7 +250,8 @@ def _draw_empty(now: PageState) -> None:
         with st.grid(2, min_column_width=220, key="suggestions"):
             example, icon = action.open_example, ":material/auto_stories:"
             st.button(words.open_example, key="open_example", icon=icon, width="stretch", on_click=example)
-            for number, (icon, text) in enumerate(words.suggestions.items()):
+            offered = words.suggestions_offline if now.service.settings.is_offline else words.suggestions
+            for number, (icon, text) in enumerate(offered.items()):
                 key = f"suggestion_{number}"
                 st.button(text, key=key, icon=icon, width="stretch", on_click=action.send, args=(text,))
         if now.service.settings.is_offline:

@@ -15,7 +15,6 @@ from component.format import (
     escape_label,
     format_count,
     format_percent,
-    format_rate,
     format_tokens,
     format_turns,
 )
@@ -168,7 +167,7 @@ def _badge(words: Words, record: Record) -> str:
         return words.steering.edited
     if record.kind == "merge":
         return words.card_merged.format(count=record.source_count)
-    return words.card_rate.format(rate=format_rate(record.compression_rate)) if record.kind == "interval" else ""
+    return words.card_rate.format(rate=record.compression_rate) if record.kind == "interval" else ""
 
 
 def _chars(words: Words, record: Record) -> str:
@@ -193,9 +192,9 @@ def _details(words: Words, record: Record) -> Iterator[str]:
     if record.context_messages:
         yield _chars(words, record)
     if record.kind == "interval" and not record.edited and record.original_chars:
-        target, needed = format_rate(record.compression_rate), format_rate(record.needed_rate)
+        target, needed = round(record.compression_rate, 2), round(record.needed_rate, 2)
         shown = labels.dense_rates if record.needed_rate > record.compression_rate else labels.note_rates
-        achieved = format_rate(record.summary_chars / record.original_chars)
+        achieved = round(record.summary_chars / record.original_chars, 2)
         is_target = not record.needed_rate or needed == target
         yield (labels.rates if is_target else shown).format(target=target, needed=needed, achieved=achieved)
     if record.kind != "verbatim":

@@ -272,7 +272,7 @@ def _choose(now: PageState, identifier: str, turns: Sequence[int]) -> tuple[int,
     calls = now.service.inputs.of_turn(identifier, turn)
     names: dict[tuple[int, int | None], str] = {}  # None for the call that answered
     for number in (_NEWEST, *reversed(turns[:-1])):
-        names[number, None] = name = labels.in_turn.format(turn=number) if number else labels.newest
+        names[number, None] = name = labels.sent.format(turn=number) if number else labels.newest
         if number == shown and len(calls) > 1:
             names |= {
                 (number, place): f"{name} · {_name_of(now.words, calls, each)}" for place, each in enumerate(calls)

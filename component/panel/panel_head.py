@@ -9,7 +9,7 @@ import streamlit as st
 
 from component import page_state, redraw, widget
 from component.bridge import delivery
-from component.format import format_about, format_count, format_percent, format_rate
+from component.format import format_about, format_count, format_percent
 from component.page_state import PageState
 from component.words.words import Words
 from graph.value.view import NextFold
@@ -133,17 +133,21 @@ def _lack(now: PageState, following: NextFold) -> str:
     if following.is_reset:
         return words.no_records_since_reset
     if following.turns:
-        return words.turns_left.format(count=following.turns_left) if _is_begun(now) else ""
+        return say_turns_left(words, following.turns_left) if _is_begun(now) else ""
     if not following.threshold_tokens:
         return f"{words.no_records} {words.compact_by_hand}"
     rule = words.no_record_notes[page_state.chosen(page_state.STRATEGY)]
     return f"{words.no_records} {rule.format(threshold=format_count(following.threshold_tokens))}"
 
 
+def say_turns_left(words: Words, count: int) -> str:
+    return (words.turn_left if count == 1 else words.turns_left).format(count=count)
+
+
 def _at(template: str, rate: float, chars: int = 0) -> str:
     """Returns a text with the rate in it, which follows the slider while it is dragged (`asset/panel.js`)."""
     summary = format_about(min(int(chars * rate), MAX_TARGET_CHARS))
-    text = template.format(rate=format_rate(rate), percent=round(rate * 100), summary=summary)
+    text = template.format(rate=round(rate, 2), percent=round(rate * 100), summary=summary)
     most = f'data-chars="{chars}" data-most="{MAX_TARGET_CHARS}"'
     return f'<span data-rate="{html.escape(template)}" {most}>{html.escape(text)}</span>'
 
@@ -156,7 +160,7 @@ def _samples(words: Words, rate: float) -> str:
         percent = format_percent(len(notes), original_chars)
         original, summary = format_count(original_chars), format_count(len(notes))
         chars = words.card_chars.format(original=original, summary=summary, percent=percent)
-        about = f"<b>{title}</b> {words.card_rate.format(rate=format_rate(each))} · {words.sample}"
+        about = f"<b>{title}</b> {words.card_rate.format(rate=each)} · {words.sample}"
         text = "".join(f"<p>{html.escape(line)}</p>" for line in notes.splitlines())
         hidden = "" if begin <= rate < end else " hidden"
         place = f'data-begin="{begin}" data-end="{end}"{hidden}'

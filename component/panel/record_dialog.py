@@ -11,7 +11,7 @@ import streamlit as st
 
 from component import background, dialog, page_state, redraw, widget
 from component.bridge import delivery, service_provider
-from component.format import escape_label, format_count, format_rate, format_turns
+from component.format import escape_label, format_count, format_turns
 from component.markdown import split_turns
 from component.page_state import PageState
 from component.panel import panel_head
@@ -217,7 +217,7 @@ def name_of(words: Words, version: Record) -> str:
     elif version.edited:
         about = labels.edited
     else:
-        about = words.card_rate.format(rate=format_rate(version.compression_rate))
+        about = words.card_rate.format(rate=version.compression_rate)
     return labels.version.format(version=version.version, about=about, summary=format_count(version.summary_chars))
 
 

@@ -195,12 +195,11 @@ def draw_opener(now: PageState) -> None:
     """Draws the button that opens the panel; hidden by the style sheet while it is open."""
     words, left = now.words, now.following.turns_left
     count = now.statistics.record_count if now.statistics else 0
-    template = words.open_panel
+    label = words.open_panel.format(count=count)
     if now.session is None:
-        template = words.tab_summaries
+        label = words.tab_summaries
     elif left and not count:
-        template = words.open_panel_next if left == 1 else words.open_panel_first
-    label = template.format(count=count or left)
+        label = panel_head.say_turns_left(words, left)
     with st.container(key="open_panel", width="content"):
         st.html(widget.icon_button("open-panel", "dock_to_left", label, label))
 
@@ -335,7 +334,9 @@ def _draw_statistics(now: PageState) -> None:
 
 
 def _draw_sums(words: Words, sums: Statistics) -> None:
-    st.markdown(words.stat_count.format(count=sums.record_count, turns=sums.folded_turn_count))
+    count = sums.record_count
+    counted = words.stat_count_one if count == 1 else words.stat_count
+    st.markdown(counted.format(count=count, turns=sums.folded_turn_count))
     original, summary = format_count(sums.original_chars), format_count(sums.summary_chars)
     st.markdown(words.stat_chars.format(original=original, summary=summary))
     template, saved = words.stat_saved if sums.saved_percent >= 0 else words.stat_grown, sums.saved_percent

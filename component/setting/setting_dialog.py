@@ -120,7 +120,7 @@ def take_file(sent: object) -> None:
         case {"text": str(text)}:
             if count := action.import_sessions(text):
                 labels = words_of(st.session_state[page_state.LANGUAGE]).sessions
-                page_state.queue_toast(labels.opened.format(count=count))
+                page_state.queue_toast((labels.opened_one if count == 1 else labels.opened).format(count=count))
         case {"text": None, "size": int(size)}:
             page_state.set_notice(InputError("import_too_large", f"{size:,}"))
     dialog.close()  # the chat, or why there is none, is behind it

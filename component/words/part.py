@@ -23,9 +23,9 @@ class AttachmentWords(Group):
     )
     partial = Both("⚠️ not all of it could be read", "⚠️ 일부는 읽지 못했습니다")
     enlarge = Both("Enlarge {name}", "{name} 크게 보기")
-    picture = Both("Picture", "이미지")
+    picture = Both("Image", "이미지")
     picture_gone = Both(
-        "This picture is no longer stored, or can't be shown.",
+        "This image is no longer stored, or can't be shown.",
         "더는 저장되어 있지 않거나 보여 줄 수 없는 이미지입니다.",
     )
     cut = Both(
@@ -81,7 +81,6 @@ class InputWords(Group):
         "이 턴에서는 모델을 호출하지 않아 보여 줄 내용이 없습니다.",
     )
     newest = Both("Latest request", "최근 요청")
-    in_turn = Both("Sent in turn {turn}", "{turn}턴에 보낸 것")
     call = Both("Call {number} of {count}", "호출 {number}/{count}")
     call_again = Both("Attempt {attempt}, call {number}", "시도 {attempt} · 호출 {number}")
     call_by_tool = Both("{call} · by the tool `reasoning`", "{call} · `reasoning` 도구가 호출")
@@ -177,7 +176,7 @@ class PresetWords(Group):
     title = Both("Presets", "프리셋")
     note = Both(
         "Instructions kept by a name, to be chosen for a chat.",
-        "이름을 붙여 둔 지침입니다. 대화마다 골라 쓸 수 있습니다.",
+        "이름을 붙여 둔 지침입니다. 대화마다 선택해 쓸 수 있습니다.",
     )
     load = Both("Put a preset into the field above", "위 칸에 프리셋 불러오기")
     choose = Both("Choose a preset", "프리셋 선택")
@@ -316,19 +315,19 @@ class ProjectWords(Group):
         "Start with an empty memory? Both files stay in `.ai-brain`, as `damaged-…`.",
         "빈 메모리로 새로 시작할까요? 두 파일은 `.ai-brain`에 `damaged-…`로 보관합니다.",
     )
-    vanished = Both("Already deleted.", "이미 없어졌습니다.")
+    vanished = Both("Already deleted.", "이미 삭제되었습니다.")
 
     rules = Both("Rules", "규칙")
     no_rules = Both(
         "There are no rules files in this folder, such as `AGENTS.md`.",
         "이 폴더에는 `AGENTS.md` 같은 규칙 파일이 없습니다.",
     )
-    rules_new = Both("These rules aren't used until you agree.", "동의하기 전에는 이 규칙을 쓰지 않습니다.")
+    rules_new = Both("These rules aren't used until you approve them.", "동의하기 전에는 이 규칙을 쓰지 않습니다.")
     rules_changed = Both(
-        "The rules have changed. The old ones are used until you agree.",
+        "The rules have changed. The old ones are used until you approve these.",
         "규칙이 바뀌었습니다. 동의하기 전에는 예전 규칙을 씁니다.",
     )
-    rules_agreed = Both("In use, as agreed on {date}.", "{date}에 동의한 규칙을 쓰고 있습니다.")
+    rules_agreed = Both("In use, as approved on {date}.", "{date}에 동의한 규칙을 쓰고 있습니다.")
     use_rules = Both("Use these rules", "이 규칙 사용")
     difference = Both("What has changed", "변경된 부분")
     rule_size = Both("{size} · {sent} sent", "{size} · {sent} 보냄")
@@ -344,7 +343,7 @@ class ProjectWords(Group):
         ("always", "always", "항상"),
         ("globs", "for matching files", "맞는 파일에서만"),
         ("described", "when the model looks it up", "모델이 찾아 읽을 때"),
-        ("listed", "never by itself", "자동으로 쓰지 않음"),
+        ("listed", "not automatic", "자동으로 쓰지 않음"),
     )
     rule_problems = Both(
         {
@@ -385,15 +384,12 @@ class ProjectWords(Group):
         "It may be out of date. What you type now takes precedence.",
         "지금과 다를 수 있습니다. 새로 입력한 내용이 우선합니다.",
     )
-    card_rules = Both(
-        "There are rules that aren't used until you agree, in the Project tab.",
-        "동의하기 전에는 쓰지 않는 규칙이 있습니다. 프로젝트 탭에서 볼 수 있습니다.",
-    )
+    card_rules = Both("Rules wait for your approval in the Project tab.", "프로젝트 탭에 확인할 규칙이 있습니다.")
     card_fresh = Both("This chat starts without the project's memory.", "이 대화는 프로젝트 메모리 없이 시작합니다.")
     card_was_fresh = Both(
         "This chat started without the project's memory.", "이 대화는 프로젝트 메모리 없이 시작했습니다."
     )
-    card_as_sent = Both("Exactly as the model was told", "모델에 보낸 내용 그대로")
+    card_as_sent = Both("As sent to the model", "모델에 보낸 내용 그대로")
     card_nothing = Both("Nothing of it was sent with the newest turn.", "마지막 턴에는 보낸 것이 없습니다.")
     problem = Both(
         "The project's memory or its rules weren't used in full.", "프로젝트의 메모리나 규칙을 다 쓰지 못했습니다."
@@ -456,10 +452,10 @@ class SessionWords(Group):
     unpin = Both("Unpin", "고정 해제")
     fork = Both("Branch into a new chat", "새 대화로 분기")
 
-    select = Both("Select", "여러 개 선택")
+    select = Both("Select", "선택")
     delete_ticked = Both("Delete ({count})", "{count}개 삭제")
     deleted_one = Both("“{title}” deleted", "‘{title}’ 대화를 삭제했습니다.")
-    deleted = Both("Chats deleted: {count}", "대화 {count}개를 삭제했습니다.")
+    deleted = Both("{count} chats deleted", "대화 {count}개를 삭제했습니다.")
 
     export = Both("Export", "내보내기")
     export_title = Both("Export this chat", "대화 내보내기")
@@ -471,7 +467,8 @@ class SessionWords(Group):
         "대화 메뉴의 ‘내보내기’로 저장한 JSON Lines 파일에서 대화를 불러옵니다.",
     )
     choose_file = Both("Choose a file", "파일 선택")
-    opened = Both("Chats imported: {count}", "대화 {count}개를 가져왔습니다.")
+    opened_one = Both("1 chat imported", "대화 1개를 가져왔습니다.")
+    opened = Both("{count} chats imported", "대화 {count}개를 가져왔습니다.")
     json_note = Both(
         "JSON Lines holds every answer and summary, and can be re-imported here.",
         "JSON Lines 파일에는 모든 답변과 요약이 들어 있고, 여기서 다시 가져올 수 있습니다.",
@@ -487,7 +484,7 @@ class SessionWords(Group):
         ),
     )
     without_images = Both(
-        "JSON Lines without pictures: {without} instead of {whole}",
+        "JSON Lines without images: {without} instead of {whole}",
         "JSON Lines에서 이미지 제외: {whole} 대신 {without}",
     )
 
@@ -583,7 +580,7 @@ class SteeringWords(Group):
     )
     left_out_none = Both("There is room for all that it keeps now.", "지금 남은 것이 모두 들어갈 길이입니다.")
     left_out_more = Both("{facts} and {count} more", "{facts} 외 {count}개")
-    make = Both("Regenerate", "요약")
+    make = Both("Regenerate", "다시 요약")
     making = Both("Summarising turns {turns}…", "{turns}턴을 요약하는 중…")
     remake_done = Both(
         "The summary of turns {turns} was regenerated: {before} → {after} chars.",
@@ -622,18 +619,20 @@ class SteeringWords(Group):
         "{turns}턴 요약을 다른 버전으로 바꿨습니다: v{version}.",
     )
 
-    undo_fold = Both("Unfold", "원문으로 되돌리기")
-    undo_fold_done = Both("Turns {turns} are sent verbatim again.", "다음 메시지부터 {turns}턴을 원문 그대로 보냅니다.")
+    undo_fold = Both("Send in full", "원문으로 되돌리기")
+    undo_fold_done = Both("Turns {turns} are sent in full again.", "다음 메시지부터 {turns}턴을 원문 그대로 보냅니다.")
     unmerged = Both(
         "The summary of turns {turns} was split back into the {count} summaries it came from.",
         "{turns}턴의 요약을 합치기 전의 요약 {count}개로 되돌렸습니다.",
     )
-    undone = Both("Unfolded: sent verbatim.", "원문으로 되돌려 그대로 보냅니다.")
-    fold_again = Both("Fold again", "다시 접기")
-    fold_again_done = Both("Turns {turns} are folded again.", "{turns}턴을 다시 접었습니다.")
+    undone = Both("Sent in full again.", "원문으로 되돌려 그대로 보냅니다.")
+    fold_again = Both("Send as summary", "다시 요약으로 보내기")
+    fold_again_done = Both(
+        "Turns {turns} are sent as a summary again.", "다음 메시지부터 {turns}턴을 다시 요약으로 보냅니다."
+    )
     summarise = Both("Summarise", "요약하기")
     summarise_done = Both("Turns {turns} are summarised.", "{turns}턴을 요약했습니다.")
-    fact_added = Both("Added to the summary of turns {turns}.", "{turns}턴 요약에 빠진 사실을 넣었습니다.")
+    fact_added = Both("Added to the summary of turns {turns}.", "{turns}턴 요약에 빠진 내용을 넣었습니다.")
 
     pin = Both("Pin this message", "이 메시지 고정")
     pin_hint = Both("Always send this message verbatim", "이 메시지를 항상 원문 그대로 보내기")
@@ -651,14 +650,14 @@ class SteeringWords(Group):
     pin_unsent = Both("not sent", "보내지 않음")
     pin_tokens = Both("≈{tokens} tokens", "≈{tokens}토큰")
 
-    rates = Both("target {target} → achieved {achieved}", "목표 {target} → 실제 {achieved}")
+    rates = Both("target {target:.0%} → achieved {achieved:.0%}", "목표 {target:g} → 실제 {achieved:g}")
     dense_rates = Both(
-        "{target} asked, {needed} needed: many facts → achieved {achieved}",
-        "목표 {target}, 사실이 많아 {needed} 필요 → 실제 {achieved}",
+        "{target:.0%} asked, {needed:.0%} needed: many key facts → achieved {achieved:.0%}",
+        "목표 {target:g}, 핵심 내용이 많아 {needed:g} 필요 → 실제 {achieved:g}",
     )
     note_rates = Both(
-        "target {target}, {needed} asked: notes need less → achieved {achieved}",
-        "목표 {target}, 메모에는 {needed}이면 충분 → 실제 {achieved}",
+        "target {target:.0%}, {needed:.0%} asked: notes need less → achieved {achieved:.0%}",
+        "목표 {target:g}, 메모에는 {needed:g}이면 충분 → 실제 {achieved:g}",
     )
     tokens = Both("≈{before} → ≈{after} tokens", "토큰 ≈{before} → ≈{after}")
 
@@ -668,7 +667,7 @@ class ToolWords(Group):
     menu_on = Both("Tools {count}", "도구 {count}")
     none = Both(
         "Open a server to choose which of its tools the model may use in this chat.",
-        "서버를 펼치면 이 대화에서 모델이 쓸 도구를 고를 수 있습니다.",
+        "서버를 펼치면 이 대화에서 모델이 쓸 도구를 선택할 수 있습니다.",
     )
     sum = Both(
         "{count} on · ≈{tokens} tokens in each request. A change applies from your next message on.",
@@ -676,7 +675,7 @@ class ToolWords(Group):
     )
     too_much = Both(
         "More than 40 tools, or more than 8% of the context window. A model often picks the wrong one of so many.",
-        "도구가 40개를 넘거나 설명이 컨텍스트 창의 8%를 넘습니다. 모델이 엉뚱한 도구를 고르기 쉽습니다.",
+        "도구가 40개를 넘거나 설명이 컨텍스트 창의 8%를 넘습니다. 모델이 엉뚱한 도구를 선택하기 쉽습니다.",
     )
     starting = Both("Starting…", "시작하는 중…")
     failed = Both("Not available.", "사용할 수 없습니다.")
@@ -689,8 +688,8 @@ class ToolWords(Group):
     )
     none_offered = Both("This server has no tools.", "이 서버가 제공하는 도구가 없습니다.")
     unusable = Both(
-        "Can't be used, because of their name, their schema or the number of tools: {names}",
-        "이름이나 스키마, 도구 개수 때문에 사용할 수 없는 도구: {names}",
+        "Unavailable (name, schema or too many tools): {names}",
+        "사용할 수 없는 도구(이름, 스키마 또는 개수): {names}",
     )
     all = Both("All tools", "모든 도구")
     reading = Both("Only those that read", "읽기 전용만 사용")
@@ -698,7 +697,7 @@ class ToolWords(Group):
     allowed = Both("always allowed in this chat", "이 대화에서 항상 허용됨")
     ask_again = Both("Ask again", "다시 묻기")
     asks_not = Both("runs automatically", "자동 실행")
-    changed = Both("changed since you chose it: choose it again", "고른 뒤에 바뀌었습니다. 다시 선택해 주세요")
+    changed = Both("changed since you chose it: choose it again", "선택한 뒤에 바뀌었습니다. 다시 선택해 주세요")
 
     is_repeated = Both(
         "An earlier attempt has already made this call.", "이 질문의 이전 시도에서 이미 실행한 호출입니다."

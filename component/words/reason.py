@@ -56,7 +56,7 @@ ERRORS: Final = Both(
         "empty_answer": "The model sent an empty answer.",
         "thought_limit": "The model used all its tokens for thinking and had none left for an answer.",
         "refused": "The model refused to answer.",
-        "no_images": "This model takes no pictures. The message and its pictures are kept: retry with another model.",
+        "no_images": "This model takes no images. The message and its images are kept: retry with another model.",
         "rejected": "The model's server refuses this request.",
         "bad_response": "The model's server sent a reply that can't be read.",
         "tools_refused": "This model takes no tools.",
@@ -69,9 +69,9 @@ ERRORS: Final = Both(
         "summary_language": "The summary wasn't in the language of the user's words.",
         "summary_copy": "The summary was a copy of the original.",
         "summary_answer": "The summary model answered the chat instead of summarising it.",
-        "summary_markup": "The summary had marks of the request in it.",
+        "summary_markup": "The summary had parts of the request in it.",
         "summary_repetition": "The summary repeated itself.",
-        "summary_lacking": "The summary lost too much of what the user said.",
+        "summary_lacking": "The summary left out too much of what the user said.",
         "summary_inflated": "The summary wasn't shorter than the original.",
     },
     {
@@ -156,8 +156,7 @@ DETAILED_ERRORS: Final = Both(
         "unreachable": "`{detail}`에 연결할 수 없습니다. 모델 서버가 켜져 있는지 확인해 주세요.",
         "deadline": "답변이 {detail}초(MODEL_DEADLINE_SECONDS) 안에 끝나지 않아 중단했습니다. "
         "받은 내용은 남아 있습니다.",
-        "silence": "모델 서버가 {detail}초(MODEL_SILENCE_SECONDS) 동안 아무것도 보내지 않았습니다. "
-        "받은 내용은 남아 있습니다.",
+        "silence": "모델 서버가 {detail}초(MODEL_SILENCE_SECONDS) 동안 응답하지 않았습니다. 받은 내용은 남아 있습니다.",
     },
 )
 
@@ -197,9 +196,9 @@ INPUT_REASONS: Final = Both(
         "project_full": "The project's memory has no room for more of this kind.",
         "rules_changed": "The rules have changed since they were shown. Look at them again.",
         "secret": "This looks like a secret, so it isn't stored.",
-        "bad_rate": "The summary length must be between 0.1 and 0.5.",
+        "bad_rate": "The summary length must be between 10% and 50%.",
         "bad_strategy": "There is no summary strategy of this name.",
-        "no_images": "This model takes no pictures, so nothing was sent. Choose another model, or remove the pictures.",
+        "no_images": "This model takes no images, so nothing was sent. Choose another model, or remove the images.",
         "no_reset": "This can no longer be undone: the chat has gone on since.",
         "not_an_export": "This isn't an exported chat.",
         "import_too_large": "This file is too large to be imported here.",
@@ -280,24 +279,24 @@ PATH_REASONS: Final = Both(
 
 ATTACHMENT_REASONS: Final = Both(
     {
-        "bad_image": "This can't be read as a picture. PNG, JPEG, WebP and GIF are supported.",
+        "bad_image": "This can't be read as an image. PNG, JPEG, WebP and GIF are supported.",
         "busy": "The server is reading other files right now. Attach it again in a moment.",
         "damaged": "This file is damaged and can't be read.",
         "empty": "This file is empty.",
         "encrypted": "This file has a password. Save it without one first.",
         "hwp": "HWP documents can't be read. Save it as a PDF and attach that.",
-        "kind": "Only text files (Markdown, code, CSV, logs …), PDF, .docx, .xlsx, .pptx and pictures can be attached.",
+        "kind": "Only text files (Markdown, code, CSV, logs …), PDF, .docx, .xlsx, .pptx and images can be attached.",
         "lost": "The attached files are gone. Attach them again, then send the message.",
-        "no_text": "This PDF has no text, only pictures of pages.",
+        "no_text": "This PDF has no text, only images of pages.",
         "not_text": "This isn't a text file, or its encoding isn't known. Save it as UTF-8.",
         "old_office": "This is an old Office format. Save it as .docx, .xlsx or .pptx and attach that.",
         "too_heavy": "Reading this file takes too much time or memory.",
         "too_large": "This file is larger than 10 MB.",
         "too_long": "The text of this file is longer than 10 million characters. Attach a part of it.",
         "too_many": "A message takes at most 10 files.",
-        "too_many_images": "A message takes at most 8 pictures.",
+        "too_many_images": "A message takes at most 8 images.",
         "too_many_pages": "This PDF has more than 500 pages. Attach a part of it.",
-        "too_many_pixels": "This picture has too many pixels to be opened. Save it smaller first.",
+        "too_many_pixels": "This image has too many pixels to be opened. Save it smaller first.",
         "upload": "This file couldn't be sent to the server. Attach it again.",
     },
     {

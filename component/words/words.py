@@ -18,7 +18,7 @@ class Words(Group):
         "“{name}” 프로그램이 시작한 대화입니다. 여기서도, 그 프로그램에서도 이어갈 수 있습니다.",
     )
     found_in_turn = Both("Turn {turn}: {text}", "{turn}턴: {text}")
-    found_in_turns = Both("Turn {turn} and {others} more: {text}", "{turn}턴 외 {others}개 턴: {text}")
+    found_in_turns = Both("Turn {turn} and {others} more: {text}", "{turn}턴 외 {others}곳: {text}")
     skip_to_chat = Both("Skip to the chat", "대화로 건너뛰기")
     skip_to_field = Both("Skip to the message box", "메시지 입력란으로 건너뛰기")
     skip_to_panel = Both("Skip to the panel", "패널로 건너뛰기")
@@ -26,7 +26,6 @@ class Words(Group):
     find_close = Both("Close search", "찾기 닫기")
     find_previous = Both("Previous", "이전")
     find_next = Both("Next", "다음")
-    find_none = Both("No matches", "검색 결과 없음")
     days = table(
         ("pinned", "Pinned", "고정됨"),
         ("today", "Today", "오늘"),
@@ -63,7 +62,7 @@ class Words(Group):
     rate_help = Both(
         "Lower makes summaries shorter, higher keeps more detail", "낮을수록 짧게 요약, 높을수록 상세하게 요약"
     )
-    rate_scale = Both(("0.1 short", "0.3 balanced", "0.5 detailed"), ("0.1 짧게", "0.3 균형", "0.5 상세"))
+    rate_scale = Both(("10% short", "30% balanced", "50% detailed"), ("0.1 짧게", "0.3 균형", "0.5 상세"))
     change_rate = Both("Change", "변경")
     rate_note = Both("A change applies from the next summary on.", "변경한 값은 다음 요약부터 적용됩니다.")
     rate_unused = Both("This strategy doesn't use this setting.", "이 전략은 압축률을 쓰지 않습니다.")
@@ -77,9 +76,9 @@ class Words(Group):
     )
     strategy_notes = Both(
         {
-            "interval": "Folds every three turns into a summary; old summaries are merged.",
+            "interval": "Summarises every three turns; old summaries are merged.",
             "pays": (
-                "Folds six turns into a summary by one call. Until then they're sent in full, as long as there's room. "
+                "Summarises six turns by one call. Until then they're sent in full, as long as there's room. "
                 "Old summaries are merged."
             ),
             "rolling": "Keeps one running summary and sends it with the latest messages.",
@@ -87,9 +86,9 @@ class Words(Group):
             "window": "Sends only the last {count} turns. Older ones stay visible, but the model doesn't see them.",
         },
         {
-            "interval": "세 턴마다 요약 하나로 접고, 오래된 요약은 합칩니다.",
+            "interval": "세 턴마다 하나로 요약하고, 오래된 요약은 합칩니다.",
             "pays": (
-                "여섯 턴을 한 번에 요약 하나로 접습니다. 그 전에는 자리가 있는 한 원문 그대로 보냅니다. "
+                "여섯 턴을 한 번에 하나로 요약합니다. 그 전에는 자리가 있는 한 원문 그대로 보냅니다. "
                 "오래된 요약은 합칩니다."
             ),
             "rolling": "요약 하나를 계속 갱신하고, 최근 메시지와 함께 보냅니다.",
@@ -152,7 +151,7 @@ class Words(Group):
     model_without_tools = Both("No: recall and clock are off", "미지원: 이전 대화 참조와 시계를 쓸 수 없습니다")
     is_supported = Both("Yes", "지원")
     is_unsupported = Both("No", "미지원")
-    is_unknown = Both("Unknown", "알 수 없음")
+    is_unknown = Both("Unknown", "확인되지 않음")
     offline_note = Both(
         (
             "This is the built-in trial model: it answers with what it finds in the chat. For a real AI, put "
@@ -181,11 +180,20 @@ class Words(Group):
 
     empty_title = Both("Long chats that keep their thread", "오래 이야기해도 흐름을 잃지 않는 대화")
     empty_intro = Both(
-        "After every three turns, they're condensed into a summary the model remembers. Your messages stay intact.",
-        "세 번 주고받을 때마다 그 부분을 짧게 요약해 기억합니다. 원문은 그대로 남습니다.",
+        "Every three turns are condensed into a summary that the model keeps. Your messages stay as they are.",
+        "세 턴(질문과 답변 세 쌍)마다 하나로 요약해 기억합니다. 원문은 그대로 남습니다.",
     )
     open_example = Both("Open an example chat", "예시 대화 열어 보기")
     suggestions = table(
+        (
+            ":material/edit_note:",
+            "Draft a report with me: ask what you need",
+            "보고서 초안을 같이 쓰자. 먼저 물어봐 줘",
+        ),
+        (":material/event_note:", "Plan a project with me, step by step", "프로젝트 계획을 한 단계씩 같이 세우자"),
+        (":material/code:", "Find a bug in my code with me", "내 코드의 버그를 같이 찾아 줘"),
+    )
+    suggestions_offline = table(
         (":material/event_note:", "Remember: we deploy on October 14", "기억해 줘: 배포는 10월 14일이야"),
         (":material/schedule:", "What time is it in Seoul?", "지금 서울은 몇 시야?"),
         (":material/unfold_less:", "When and how are summaries made?", "요약은 언제, 어떻게 만들어져?"),
@@ -226,12 +234,12 @@ class Words(Group):
     copy_failed = Both("Could not copy", "복사하지 못했습니다")
     footnotes = Both("Footnotes", "각주")
     phase_folding = Both("Summarising turns {turns}", "{turns}턴을 요약하는 중")
-    thinking_level = Both("Thinking", "생각")
+    thinking_level = Both("Thinking", "추론 수준")
     thinking_levels = table(
         ("", "Model default", "기본값"),
         ("off", "Off", "끔"),
-        ("low", "Low", "적게"),
-        ("high", "High", "많이"),
+        ("low", "Low", "낮음"),
+        ("high", "High", "높음"),
     )
     thinking = Both("Thinking …", "생각 중 …")
     thinking_unit = Both(" s", "초")
@@ -267,8 +275,8 @@ class Words(Group):
     recalled_turn = Both("{turn}", "{turn}턴")
     to_turn = Both("Go to turn {turn}", "{turn}턴으로 이동")
     fold_divider = Both(
-        "Turns {turns} above are remembered as a summary · {original} → {summary} chars",
-        "위 {turns}턴은 요약으로 기억합니다 · {original}자 → {summary}자",
+        "Turns {turns} are now sent as a summary · {original} → {summary} chars",
+        "위 {turns}턴은 요약으로 대체되었습니다(원문은 그대로) · {original}자 → {summary}자",
     )
     fold_divider_past = Both(
         "Turns {turns} summarised (not sent now) · {original} → {summary} chars",
@@ -325,12 +333,12 @@ class Words(Group):
     panel_edge = Both("Panel width", "패널 너비")
     close_panel = Both("Close panel", "패널 닫기")
     open_panel = Both("Summaries {count}", "요약 {count}")
-    open_panel_first = Both("Summary in {count} turns", "첫 요약까지 {count}턴")
-    open_panel_next = Both("Summary in 1 turn", "첫 요약까지 1턴")
+    turns_left = Both("First summary in {count} turns", "첫 요약까지 {count}턴")
+    turn_left = Both("First summary in 1 turn", "첫 요약까지 1턴")
     tab_summaries = Both("Summaries", "요약")
     tab_statistics = Both("Statistics", "통계")
     history = Both("📝 Summary history", "📝 대화 요약 히스토리")
-    current_rate = Both("Summary length: {rate}", "현재 압축률: {rate}")
+    current_rate = Both("Summary length", "현재 압축률: {rate}")
     next_by_chars = Both(
         "Next summary: {original} chars so far → about {summary}", "다음 요약: 지금까지 {original}자 → 약 {summary}자"
     )
@@ -354,7 +362,6 @@ class Words(Group):
     next_by_tokens = Both(
         "Next summary: ≈{tokens} of {threshold} tokens so far", "다음 요약: 지금까지 ≈{tokens} / {threshold}토큰"
     )
-    turns_left = Both("Turns until the first summary: {count}", "첫 요약까지 {count}턴 남았습니다.")
     sample = Both("Example", "예시")
     sample_original = Both("What it was made of", "요약한 원문")
     # Questions and answers in turn, and the notes of them at the rates of `rate_scale`.
@@ -458,10 +465,8 @@ class Words(Group):
     details = Both("Details", "자세히")
     card_title = Both("[Turns {turns}]", "[{turns}턴 요약]")
     card_verbatim = Both("[Turns {turns}, verbatim]", "[{turns}턴 원문]")
-    fold_ready = Both(
-        "What was folded last is used from your next message.", "새로 접은 부분은 다음 메시지부터 적용됩니다."
-    )
-    card_rate = Both("length {rate}", "압축률 {rate}")
+    fold_ready = Both("The new summary is used from your next message.", "방금 만든 요약은 다음 메시지부터 적용됩니다.")
+    card_rate = Both("target {rate:.0%}", "압축률 {rate:g}")
     card_chars = Both(
         "{original} → {summary} chars ({percent}% of the original length)",
         "{original}자 → {summary}자 (원문의 {percent}% 길이)",
@@ -497,9 +502,9 @@ class Words(Group):
     )
     was_weak = Both(
         "The model's summary lost too much or wasn't one: key sentences of the original are used.",
-        "모델의 요약이 내용을 너무 많이 잃었거나 요약이 아니어서 원문의 핵심 문장을 넣었습니다.",
+        "모델의 요약에서 내용이 너무 많이 빠졌거나 요약이 아니어서 원문의 핵심 문장을 넣었습니다.",
     )
-    facts_kept = Both("{kept} of {all} facts kept", "사실 {kept}/{all} 유지")
+    facts_kept = Both("{kept} of {all} key facts kept", "핵심 내용 {all}개 중 {kept}개 유지")
     fact_classes = table(
         ("rule", "rules", "규칙"),
         ("decision", "decisions", "결정"),
@@ -509,8 +514,8 @@ class Words(Group):
         ("name", "names", "이름"),
         ("path", "paths and links", "경로·링크"),
     )
-    facts_missing = Both("Missing", "빠진 사실")
-    facts_present = Both("Kept", "유지된 사실")
+    facts_missing = Both("Missing", "빠진 내용")
+    facts_present = Both("Kept", "유지된 내용")
     facts_add = Both("Add to the summary", "요약에 추가")
     facts_invented = Both(
         "Not in the conversation: {facts}. Check the summary and edit it.",
@@ -523,14 +528,15 @@ class Words(Group):
     more_records = Both("Show {count} more", "{count}개 더 보기")
     earlier_compactions = Both("Earlier compactions: {count}", "앞선 압축 {count}개")
     statistics = Both("📊 Summary statistics", "📊 요약 통계")
-    stat_count = Both("Summaries: {count} (turns folded: {turns})", "총 요약: {count}개 ({turns}턴 압축)")
+    stat_count = Both("{count} summaries of {turns} turns", "총 요약: {count}개 ({turns}턴 압축)")
+    stat_count_one = Both("1 summary of {turns} turns", "총 요약: 1개 ({turns}턴 압축)")
     stat_chars = Both("Original: {original} → summary: {summary} chars", "원본: {original}자 → 요약: {summary}자")
     stat_saved = Both(
-        "Overall: {percent}% saved ({length_percent}% of the original length)",
+        "Text shortened by {percent}% (to {length_percent}% of the original length)",
         "전체 압축률: {percent}% 절감 (원문의 {length_percent}% 길이)",
     )
     stat_grown = Both(
-        "Overall: {percent}% larger ({length_percent}% of the original length)",
+        "Text lengthened by {percent}% (to {length_percent}% of the original length)",
         "전체 압축률: {percent}% 증가 (원문의 {length_percent}% 길이)",
     )
     stat_facts = Both("Kept of what was said: {counts}", "말한 것 가운데 남은 것: {counts}")

@@ -26,7 +26,7 @@ KOREAN: Final = {
     "noted": "기억해 두겠습니다: {}",
     "related": "앞서 하신 말씀과 이어집니다.",
     "found": "앞에서 나눈 이야기에서 찾았습니다.",
-    "nowhere": "접힌 턴의 원문까지 찾아보았지만 꼭 그 이야기는 나오지 않습니다.",
+    "nowhere": "요약된 턴의 원문까지 찾아보았지만 꼭 그 이야기는 나오지 않습니다.",
     "closest": "가장 가까운 이야기는 이렇습니다.",
     "not_found": "앞에서 나눈 이야기에서는 그 답을 찾지 못했습니다. 저는 이 대화에 나온 것만으로 답합니다.",
     "known": "지금 기억하고 있는 것은 이렇습니다.",
@@ -43,13 +43,13 @@ KOREAN: Final = {
     "no_clock": "이번 답에서는 시계를 볼 수 없습니다. 다시 한 번 물어봐 주세요.",
     "tool_said": "도구가 알려 준 내용입니다.",
     "folding": (
-        "세 턴이 끝날 때마다 그 세 턴이 요약 하나로 접힙니다. 4턴, 7턴, 10턴이 시작될 때 요약이 자리를 잡고, "
-        "모델에는 원문 대신 그 요약과 아직 접히지 않은 최근 턴만 갑니다.\n\n"
+        "세 턴이 끝날 때마다 그 세 턴을 하나로 요약합니다. 4턴, 7턴, 10턴이 시작될 때부터 "
+        "모델에는 원문 대신 그 요약과 아직 요약하지 않은 최근 턴만 갑니다.\n\n"
         "- 길이: 원문 글자 수 × 압축률입니다. "
-        "압축률은 요약 패널의 슬라이더에서 0.1부터 0.5까지 고르며, 다음 요약부터 적용됩니다.\n"
-        "- 만드는 법: 저는 숫자, 날짜, 이름, 결정이 든 문장을 골라 이어 붙입니다. "
+        "압축률은 요약 패널의 슬라이더에서 0.1부터 0.5까지 선택하며, 다음 요약부터 적용됩니다.\n"
+        "- 만드는 법: 저는 숫자, 날짜, 이름, 결정이 든 문장을 뽑아 이어 붙입니다. "
         "실제 모델을 연결하면 그 모델이 요약을 씁니다.\n"
-        "- 원문: 접힌 턴도 지워지지 않고 모두 남아 있으며, 요약은 오른쪽 패널에서 볼 수 있습니다."
+        "- 원문: 요약된 턴도 지워지지 않고 모두 남아 있으며, 요약은 오른쪽 패널에서 볼 수 있습니다."
     ),
 }
 ENGLISH: Final = {
@@ -85,13 +85,13 @@ ENGLISH: Final = {
     "no_clock": "I can't look at the clock in this answer. Please ask once more.",
     "tool_said": "This is what the tool returned.",
     "folding": (
-        "Every three turns are folded into one summary. It takes its place as turn 4, 7, 10 and so on begins, and from "
-        "then on the model is sent that summary instead of the text, with the recent turns that aren't folded yet.\n\n"
+        "Every three turns are condensed into a summary. It takes its place as turn 4, 7, 10 and so on begins, and "
+        "from then on the model is sent that summary instead of the text, with the recent turns that have none yet.\n\n"
         "- Length: characters of the text × the compression rate. Choose the rate with the slider, from 0.1 to 0.5; "
         "it applies from the next summary on.\n"
         "- Making: I pick the sentences with numbers, dates, names and decisions. Connect a real model and it writes "
         "the summaries.\n"
-        "- The text: folded turns are kept, whole. The panel on the right shows every summary."
+        "- The text: summarised turns are kept, whole. The panel on the right shows every summary."
     ),
 }
 PHRASES: Final[dict[Language, dict[str, str]]] = {"ko": KOREAN, "en": ENGLISH}

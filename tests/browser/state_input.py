@@ -50,7 +50,7 @@ def input_turns_listed(stage: Stage) -> None:
 
 def input_blocks_open(stage: Stage) -> None:
     """Every block opens to the words that were sent."""
-    stage.visitor.page.get_by_role("option", name=stage.words.input.in_turn.format(turn=5)).click()
+    stage.visitor.page.get_by_role("option", name=stage.words.input.sent.format(turn=5)).click()
     expect(stage.panel.get_by_text(stage.words.input.sent.format(turn=5))).to_be_visible()
     stage.visitor.settle()  # till then the boxes of the other turn stand there
     for kind in ("system", "tools", "records", "raw"):

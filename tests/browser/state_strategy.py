@@ -78,7 +78,7 @@ def slider_moved(stage: Stage) -> None:
     expect(stage.panel.get_by_text(rate, exact=True)).to_be_visible()
     stage.close_panel()
     stage.visitor.ask(question(2), question(3), question(4), first=2)
-    expect(stage.open_panel().get_by_text(stage.words.card_rate.format(rate="0.4"), exact=True)).to_be_visible()
+    expect(stage.open_panel().get_by_text(stage.words.card_rate.format(rate=0.4), exact=True)).to_be_visible()
     assert Chat(stage.service, stage.visitor.session_id).view.compression_rate == 0.4
 
 

@@ -320,7 +320,7 @@ def test_the_tab_of_the_input_follows_the_next_answer_unless_another_turn_is_cho
     chooser.scroll_into_view_if_needed()
     visitor.page.wait_for_timeout(300)  # a list closes when what it stands in is scrolled
     chooser.click()
-    visitor.page.get_by_role("option", name="4턴에 보낸 것", exact=True).click()
+    visitor.page.get_by_role("option", name="4턴의 입력", exact=True).click()
     expect(panel.get_by_text("4턴의 입력")).to_be_visible()
     visitor.ask(question(6), first=6)
     expect(panel.get_by_text("4턴의 입력")).to_be_visible()

@@ -22,7 +22,7 @@ def test_empty_page_offers_suggestions_and_says_what_answers(page: AppTest, serv
     assert {"open_example", "suggestion_0", "suggestion_1", "suggestion_2"} <= keys(page)
     assert "지금은 체험용 내장 모델입니다." in page_text(page)
     assert "`OPENAI_API_KEY`" in page_text(page)
-    assert "세 번 주고받을 때마다 그 부분을 짧게 요약해 기억합니다." in page_text(page)
+    assert "세 턴(질문과 답변 세 쌍)마다 하나로 요약해 기억합니다." in page_text(page)
     setting(page, "strategy").set_value("window").run()
     assert "최근 10턴만 보냅니다." in page_text(page)
     label = page.button(key="suggestion_1").label
@@ -62,7 +62,9 @@ def test_folds_are_marked_between_the_turns_and_say_what_was_kept_word_for_word(
 ) -> None:
     identifier = store_session(service, 7)
     open_page(page, identifier)
-    assert folds(page) == [f"위 {turns}턴은 요약으로 기억합니다 · 45자 → 13자" for turns in ("1-3", "4-6")]
+    assert folds(page) == [
+        f"위 {turns}턴은 요약으로 대체되었습니다(원문은 그대로) · 45자 → 13자" for turns in ("1-3", "4-6")
+    ]
     service.stored[identifier].records[0] = replace(make_record((1, 2, 3), original_chars=41), kind="verbatim")
     page.run()
     assert "1-3턴 원문 그대로 · 41자" in folds(page)

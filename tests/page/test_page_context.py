@@ -70,7 +70,7 @@ def test_each_strategy_says_what_it_does(page: AppTest, service: ScriptedService
     identifier = store_session(service, 4)
     open_page(page, identifier)
     for name, note in (
-        ("interval", "세 턴마다 요약 하나로 접고"),
+        ("interval", "세 턴마다 하나로 요약하고"),
         ("rolling", "요약 하나를 계속 갱신하고"),
         ("compaction", "컨텍스트가 차면"),
         ("window", "최근 10턴만 보냅니다"),
@@ -148,7 +148,7 @@ def test_a_reset_leaves_a_divider_and_is_undone_beside_it(page: AppTest, service
     page.button(key="undo_reset").click().run()
     assert f"undo_reset {identifier}" in service.calls
     assert boxes(page, "past_") == boxes(page, "reset_") == []
-    assert folds(page)[0] == "위 1-3턴은 요약으로 기억합니다 · 45자 → 13자"
+    assert folds(page)[0] == "위 1-3턴은 요약으로 대체되었습니다(원문은 그대로) · 45자 → 13자"
 
     service.reset(identifier)
     page.run()

@@ -36,7 +36,7 @@ def test_questions_are_listed_until_words_narrow_them_to_the_turns_that_have_the
     assert [number for number, _ in places(page)] == ["1", "10", "11", "12"]
     assert 'data-search="질문 1" data-marks="[&quot;질문 1&quot;]"' in raw_html(page)
     page.text_input(key="find_words").set_value("<낙하산>").run()
-    assert (places(page), "검색 결과 없음" in raw_html(page)) == ([], True)
+    assert (places(page), "검색 결과가 없습니다" in raw_html(page)) == ([], True)
     page.button(key="icon_find").click().run()
     assert fields(page) == []
     turns = service.stored[identifier].turns
@@ -54,7 +54,7 @@ def test_line_found_in_the_sidebar_opens_the_search_in_its_chat_with_the_same_wo
     session.found_turn, session.found_count = 2, 3
     open_page(page, first)
     page.text_input(key="search").set_value("질문").run()
-    assert page.button(key=f"found_{second}").label.startswith("2턴 외 2개 턴: ")
+    assert page.button(key=f"found_{second}").label.startswith("2턴 외 2곳: ")
     page.button(key=f"found_{second}").click().run()
     assert page.text_input(key="find_words").value == "질문"
     assert len(places(page)) == 3

@@ -52,12 +52,12 @@ def test_the_sample_is_of_one_length_and_its_notes_grow_with_the_rate_and_invent
 
 def test_one_sentence_of_the_empty_page_says_when_turns_are_summarised(page: AppTest, service: ScriptedService) -> None:
     shown = page_text(page.run()) + raw_html(page)
-    assert shown.count("세 번 주고받을 때마다") == 1
+    assert shown.count("세 턴(질문과 답변 세 쌍)마다") == 1
     assert "첫 요약까지" not in shown
     assert "다음 요약" not in shown
     for turn_count in (1, 2):
         open_page(page, store_session(service, turn_count))
-        assert f"첫 요약까지 {3 - turn_count}턴 남았습니다." in page_text(page)
+        assert f"첫 요약까지 {3 - turn_count}턴" in page_text(page)
     open_page(page, store_session(service, 4))
     assert "첫 요약까지" not in page_text(page)
 
@@ -66,12 +66,12 @@ def test_when_it_pays_is_chosen_beside_the_strategy_and_the_panel_says_when_the_
     page: AppTest, service: ScriptedService
 ) -> None:
     setting(page, "fold_when").set_value("pays").run()
-    assert "여섯 턴을 한 번에 요약 하나로 접습니다." in page_text(page)
+    assert "여섯 턴을 한 번에 하나로 요약합니다." in page_text(page)
     assert "세 턴마다" not in page_text(page)
     assert "[1-3턴 요약]" in raw_html(page)  # the sample stays what it was made of
     say(page, "첫째", "둘째", "셋째", "넷째")
     (session,) = service.stored.values()
-    assert "첫 요약까지 2턴 남았습니다." in page_text(page)
+    assert "첫 요약까지 2턴" in page_text(page)
     together = "1-6턴은 6턴이 끝난 뒤 한 번에 요약합니다. 자리가 모자라면 더 일찍 요약합니다."
     assert together in page_text(page)
 
@@ -82,7 +82,7 @@ def test_when_it_pays_is_chosen_beside_the_strategy_and_the_panel_says_when_the_
     assert (setting(page, "fold_when").value, session.fold_when) == ("pays", "pays")
     setting(page, "fold_when").set_value("due").run()
     assert service.stored["session-1"].fold_when == "due"
-    assert "세 턴마다 요약 하나로 접고" in page_text(page)
+    assert "세 턴마다 하나로 요약하고" in page_text(page)
     assert together not in page_text(page)
 
 
@@ -114,7 +114,7 @@ def test_the_line_of_the_next_fold_says_what_it_will_come_to(page: AppTest, serv
     session.next_fold = DUE
     page_shows = page_text(page.run())
     assert "다음 메시지를 보낼 때 요약합니다." in page_shows
-    assert "남았습니다" not in page_shows
+    assert "첫 요약까지" not in page_shows
     for failures, sentence in (
         (1, "요약을 만들지 못했습니다. 다음 답변 뒤에 다시 시도합니다."),
         (3, "요약을 3번 연속 만들지 못했습니다. 다음 턴부터는 원문의 핵심 문장이 요약을 대신합니다."),
@@ -163,7 +163,7 @@ def test_a_strategy_that_does_not_use_the_rate_says_so_and_when_it_folds(
     assert "[type=range]" not in raw_html(page)
     assert "현재 압축률" not in page_shows
     assert "변경한 값은 다음 요약부터" not in page_shows
-    assert "턴이 접힙니다" not in page_shows
+    assert "턴이 끝난 뒤" not in page_shows
     assert slider_of(page).disabled
 
 

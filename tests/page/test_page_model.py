@@ -46,7 +46,7 @@ def test_the_menu_tells_what_is_known_of_a_model(page: AppTest, service: Scripte
         assert told in shown
     service.models = (ModelOption("m", is_offline=False),)
     shown = raw_html(page.run())
-    assert "<dt>이미지</dt><dd>알 수 없음</dd>" in shown
+    assert "<dt>이미지</dt><dd>확인되지 않음</dd>" in shown
     service.stored[identifier].model = '<i>"gone"</i>'
     shown = raw_html(page.run())
     assert 'data-model="&lt;i&gt;&quot;gone&quot;&lt;/i&gt;"' in shown

@@ -58,7 +58,7 @@ def test_seeds_example_reads_as_the_seed_draws_it(page: AppTest, service: Script
 
 
 def facts_label(page: AppTest) -> str:
-    (label,) = (box.label for box in page.expander if "사실" in box.label)
+    (label,) = (box.label for box in page.expander if "핵심 내용" in box.label)
     return label
 
 
@@ -85,11 +85,11 @@ def test_a_card_says_how_many_facts_are_kept_and_lists_the_missing_ones_first(
     records = [make_record((1, 2, 3)), make_record((4, 5, 6))]
     service.stored[identifier].records = [records[0], replace(records[1], kept_facts=kept, missing_facts=missing)]
     open_page(page, identifier)
-    assert facts_label(page).endswith("[사실 3/5 유지]")
+    assert facts_label(page).endswith("[핵심 내용 5개 중 3개 유지]")
     assert "PEP 703" not in page_text(page)
     page.session_state["facts_record-4"] = True
     page_shows = page_text(page.run())
-    assert page_shows.index("유지된 사실") < page_shows.index("PEP 703")
+    assert page_shows.index("유지된 내용") < page_shows.index("PEP 703")
     assert r":gray-badge[\[x\](y)]" in page_shows
     # The sentence is marked up, and each button names its fact.
     first, second = rows(page)
@@ -114,13 +114,13 @@ def test_only_a_missing_rule_or_identifier_is_alarming(
     page: AppTest, service: ScriptedService, missing: tuple[str, ...], colour: str
 ) -> None:
     identifier = open_facts(page, service, kept_facts=("K7QX2M",), missing_facts=missing)
-    assert facts_label(page) == f":{colour}[사실 1/{1 + len(missing)} 유지]"
-    assert ("빠진 사실" in raw_html(page)) == bool(missing)
+    assert facts_label(page) == f":{colour}[핵심 내용 {1 + len(missing)}개 중 1개 유지]"
+    assert ("빠진 내용" in raw_html(page)) == bool(missing)
     # What the user edited himself is as he wants it.
     (record,) = service.stored[identifier].records
     service.stored[identifier].records = [replace(record, edited=True)]
     page.run()
-    assert facts_label(page) == f":gray[사실 1/{1 + len(missing)} 유지]"
+    assert facts_label(page) == f":gray[핵심 내용 {1 + len(missing)}개 중 1개 유지]"
 
 
 def test_a_missing_fact_is_added_or_pinned_and_the_list_gets_shorter(service: ScriptedService) -> None:
@@ -131,21 +131,21 @@ def test_a_missing_fact_is_added_or_pinned_and_the_list_gets_shorter(service: Sc
     press(page, {**asked, "at": 1.0})
     made = service.folds.records(identifier)[0]
     assert made.missing_facts == ("10월 14일",)
-    assert facts_label(page) == ":gray[사실 2/3 유지]"
+    assert facts_label(page) == ":gray[핵심 내용 3개 중 2개 유지]"
     assert ["10월 14일" in row for row in rows(page)] == [True]
-    assert "1-3턴 요약에 빠진 사실을 넣었습니다." in page_text(page)
+    assert "1-3턴 요약에 빠진 내용을 넣었습니다." in page_text(page)
     press(page, {"press": "pin", "message": "user-1", "wanted": "true", "at": 2.0})
     assert 'aria-pressed="true"' in rows(page)[0]
     page.button(key="take_back_bar").click().run()
     page.session_state["facts_record-1"] = True
     page.run()
-    assert facts_label(page) == ":gray[사실 1/3 유지]"
+    assert facts_label(page) == ":gray[핵심 내용 3개 중 1개 유지]"
 
 
 def test_a_card_says_what_a_dense_block_needed_and_what_was_invented(page: AppTest, service: ScriptedService) -> None:
     identifier = open_facts(page, service, needed_rate=0.38, invented_facts=("990만 원", "[KX](y)"))
     page_shows = page_text(page)
-    assert "목표 0.3, 사실이 많아 0.38 필요 → 실제 0.3" in page_shows
+    assert "목표 0.3, 핵심 내용이 많아 0.38 필요 → 실제 0.3" in page_shows
     invented = r"대화에 없는 값: 990만 원, \[KX\](y). 요약을 확인하고 편집해 주세요."
     assert f":orange[:material/report: {invented}]" in page_shows
     service.stored[identifier].records = [make_record((1, 2, 3))]
@@ -280,7 +280,7 @@ def test_the_figures_from_before_a_reset_stay_in_sight(
     # With the first summary after it they stand below the new figures.
     service.stored[identifier].records = [make_record((8, 9, 10))]
     page_shows = page_text(page.run())
-    new = words.stat_count.format(count=1, turns=3)
+    new = words.stat_count_one.format(turns=3)
     assert page_shows.index(new) < page_shows.index(f"**{words.stat_past}**") < page_shows.index(count)
 
     # A chat without summaries has none from before a reset either.
@@ -358,7 +358,7 @@ def test_a_finished_summary_is_a_card_with_its_menu_before_the_next_message(
     session.next_fold = replace(session.next_fold, ready=(ready,))
     page_shows = page_text(page.run())
     assert "먼저 볼 수 있는 요약" in page_shows
-    assert ":small[:gray[새로 접은 부분은 다음 메시지부터 적용됩니다.]]" in page_shows
+    assert ":small[:gray[방금 만든 요약은 다음 메시지부터 적용됩니다.]]" in page_shows
     assert menus(page) == ["menu_card_record-1"]
     assert 'aria-label="요약 1">요약 1<' in raw_html(page)
     assert "요약합니다." not in page_shows
@@ -393,7 +393,7 @@ def test_a_ready_summary_counts_alike_in_cards_statistics_and_button(
     told: tuple[str, ...],
 ) -> None:
     identifier = store_session(service, 6)
-    session, note = service.stored[identifier], ":small[:gray[새로 접은 부분은 다음 메시지부터 적용됩니다.]]"
+    session, note = service.stored[identifier], ":small[:gray[방금 만든 요약은 다음 메시지부터 적용됩니다.]]"
     session.records = [replace(make_record((1, 2, 3)), kind=newest.kind)]
     session.compactions = [record for record in session.records if record.kind == "compaction"]
     session.next_fold = NextFold(is_due=True, ready=(newest,))

@@ -64,7 +64,7 @@ def test_new_rules_are_shown_with_their_text_and_used_once_agreed_to(page: AppTe
     project.projects.view = replace(VIEW, rules=rules("new", FILE))
     text = page_text(open_project_tab(page))
     assert "동의하기 전에는 이 규칙을 쓰지 않습니다." in text
-    assert "프로젝트 탭에서 볼 수 있습니다." in text  # on the card
+    assert "프로젝트 탭에 확인할 규칙이 있습니다." in text  # on the card
     assert "항상 · 43 KB · 32 KB 보냄" in text
     assert "43 KB 가운데 11 KB는 공간이 없어 제외했습니다." in text
     hidden = "제외한 주석 1개 · 제외한 보이지 않는 문자 2개 · 텍스트가 아닌 곳 4군데 · 따라가지 않은 가져오기 3개"
@@ -95,7 +95,7 @@ def test_each_press_in_the_tab_changes_one_thing_or_says_why_not(page: AppTest, 
         assert changes(project) == [call]
     assert len(project.projects.loaded) == len(presses)
     for error, sentence in (
-        (NotFoundError("x"), "이미 없어졌습니다."),
+        (NotFoundError("x"), "이미 삭제되었습니다."),
         (ProjectBusyError("10 s"), "다른 작업이 프로젝트 메모리를 쓰고 있습니다."),
     ):
         project.projects.refusal = error

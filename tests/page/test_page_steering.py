@@ -162,8 +162,8 @@ def test_a_fold_is_undone_and_folded_again(page: AppTest, service: ScriptedServi
     assert "말한 그대로" in page_shows
     assert "원문으로 되돌려 그대로 보냅니다." in page_shows
     assert "짧아서" not in page_shows
-    page_shows = page_text(pick(page, "다시 접기", "menu_card_record-1-v2"))
-    assert "1-3턴을 다시 접었습니다." in page_shows
+    page_shows = page_text(pick(page, "다시 요약으로 보내기", "menu_card_record-1-v2"))
+    assert "다음 메시지부터 1-3턴을 다시 요약으로 보냅니다." in page_shows
     assert "비율 0.3, 바라는 것 없음" in page_shows
     assert "말한 그대로" in page_text(take_back(page))
 
@@ -224,7 +224,7 @@ def test_a_menu_offers_what_can_be_done_with_its_record(page: AppTest, service: 
     for kind, version, offered in (
         ("interval", 1, every),
         ("verbatim", 1, ["버전 비교"]),
-        ("verbatim", 2, ["다시 접기", "버전 비교"]),
+        ("verbatim", 2, ["다시 요약으로 보내기", "버전 비교"]),
         ("compaction", 1, every[:-1]),
         ("merge", 1, every),
     ):

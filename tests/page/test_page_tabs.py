@@ -69,7 +69,7 @@ def test_how_much_a_model_thinks_can_be_chosen_where_it_is_known_to(page: AppTes
     assert "thinking_ko" not in [box.key for box in page.selectbox]
     page.selectbox(key="model_ko").set_value("big-model").run()
     box = page.selectbox(key="thinking_ko")
-    assert (box.value, box.options) == ("", ["기본값", "끔", "적게", "많이"])
+    assert (box.value, box.options) == ("", ["기본값", "끔", "낮음", "높음"])
     box.set_value("off").run()
     assert service.sessions.get(identifier).thinking == "off"
     page.selectbox(key="model_ko").set_value("offline-mini").run()
@@ -86,7 +86,7 @@ def test_what_is_chosen_for_the_first_message_outlasts_a_change_of_the_language(
     service.models = (*service.models, replace(BIG, thinks=True))
     choose(page.run())
     page.selectbox(key="thinking_ko").set_value("high").run()
-    for language, level, section in (("en", "High", "Summaries"), ("ko", "많이", "요약")):
+    for language, level, section in (("en", "High", "Summaries"), ("ko", "높음", "요약")):
         page.segmented_control(key="language").set_value(language).run()
         box = open_settings(page, section).selectbox(key=f"thinking_{language}")
         assert level in box.options

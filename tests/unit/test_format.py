@@ -14,7 +14,6 @@ from component.format import (
     format_about,
     format_count,
     format_percent,
-    format_rate,
     format_tokens,
     format_turns,
     group_sessions,
@@ -25,10 +24,9 @@ from graph.value.view import SessionItem
 NOW = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)  # the 21st, five in the morning, in Seoul
 
 
-def test_turns_and_rates_read_as_people_write_them() -> None:
+def test_turns_read_as_people_write_them() -> None:
     assert format_turns((1, 2, 3)) == "1-3"
     assert format_turns((7,)) == "7"
-    assert [format_rate(rate) for rate in (0.1, 0.15000000000000002, 0.3, 0.5)] == ["0.1", "0.15", "0.3", "0.5"]
 
 
 @pytest.mark.parametrize(
