@@ -64,7 +64,7 @@ function goToTurns(first, last) {
 
 // Scrolls to the turn at which a chat was opened.
 function goToTurn(turn) {
-  find.turn = turn;
+  Object.assign(find, { turn, hit: 0 });
   const isReady = () => turnAt(turn) && !document.querySelector("[role='dialog']");
   whenReady(isReady, () => showTurns(turn, turn, true));
 }
@@ -74,7 +74,8 @@ function showTurns(first, last, isNew) {
   const turn = turnAt(first);
   box.scrollTop += turn.getBoundingClientRect().top - box.getBoundingClientRect().top - TOP_PIXELS;
   drawFind();
-  const wordTop = wordIn(turn)?.getBoundingClientRect().top ?? 0;
+  const word = wordIn(turn);
+  const wordTop = word?.getBoundingClientRect().top ?? 0;
   if (wordTop > box.clientHeight - 2 * TOP_PIXELS) box.scrollTop += wordTop - box.clientHeight / 2;
   holdPlace(box);
   // Earlier turns may still be growing.
@@ -82,6 +83,7 @@ function showTurns(first, last, isNew) {
   noteScroll(box);
   turn.tabIndex = -1;
   if (!document.activeElement.matches(FIND_CONTROL)) turn.focus({ preventScroll: true });
+  if (word) return; // it is marked
   const turns = Array.from({ length: last - first + 1 }, (_, index) => turnAt(first + index));
   mark(turns.filter((each) => each !== null));
 }

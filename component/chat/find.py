@@ -47,7 +47,7 @@ def _list(page: PageState, search: str, outline: Outline) -> str:
     before = (None, *(place.started_at for place in outline.places))
     places = "".join(
         f"<li>{day_line(words, place.started_at, last, zone)}"
-        f'<button type="button" class="place" data-turn="{place.turn}">'
+        f'<button type="button" class="place" data-turn="{place.turn}" data-hits="{place.hits}">'
         f"<b>{place.turn}</b> <span>{html.escape(place.text)}</span></button></li>"
         for place, last in zip(outline.places, before, strict=False)
     )

@@ -234,6 +234,16 @@ def _written_parts(normal: str, search: str) -> set[str]:
     return unspaced | {run for run in runs if terms.issuperset(_terms_of(run))}
 
 
+def count_marks(text: str, marks: Iterable[str]) -> int:
+    """Returns how often a text has these words, as the page marks them: others than Korean ones whole."""
+    patterns = (
+        rf"(?<![a-z0-9]){re.escape(mark)}(?![a-z0-9])" if mark[0].isascii() else re.escape(mark)
+        for mark in sorted(marks, key=len, reverse=True)
+    )
+    pattern = "|".join(patterns) or "(?!)"
+    return len(re.findall(pattern, unicodedata.normalize("NFC", text), re.IGNORECASE))
+
+
 def count_words(text: str, words: Iterable[Iterable[str]]) -> int:
     """Returns how many of the words a text has, each by any of its phrases."""
     normal = unicodedata.normalize("NFC", text)

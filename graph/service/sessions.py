@@ -15,7 +15,7 @@ from graph.core.text import check_text, has_visible, plain_text, title_of
 from graph.core.turn import edited_answer, label_of, text_of
 from graph.layer.prompt_composer import memory_of
 from graph.node.fold_worker import FoldWorker
-from graph.search.term import excerpt, strict_words, written_words
+from graph.search.term import count_marks, excerpt, strict_words, written_words
 from graph.service.access import AFTERMATH_SECONDS, Choices, SessionAccess, new_session_id
 from graph.service.deletion import OFFER_SECONDS, RETENTION_SECONDS, SessionEraser
 from graph.service.example import EXAMPLE_RATE, ExampleWriter, read_example
@@ -190,9 +190,9 @@ class Sessions:
             questions = () if search else self._stores.archive.questions(session_id)
             texts = self._stores.search.found([session_id], search).get(session_id, {}) if search else {}
         marks = set[str]().union(*(written_words(text, search) for text in texts.values()))
-        found = {turn: excerpt(text, words, _PLACE_CHARS) for turn, text in sorted(texts.items())}
-        found |= {entry.turn: title_of(text_of(entry.message)) for entry in questions}
-        places = (Place(turn, text, started[turn]) for turn, text in found.items())
+        places = [Place(entry.turn, title_of(text_of(entry.message)), started[entry.turn]) for entry in questions]
+        for turn, text in sorted(texts.items()):
+            places.append(Place(turn, excerpt(text, words, _PLACE_CHARS), started[turn], count_marks(text, marks)))
         return Outline(tuple(places), tuple(sorted(marks)))
 
     def get(self, session_id: str) -> SessionView:

@@ -193,7 +193,7 @@ class SearchStore:
         return newest
 
     def found(self, session_ids: Collection[str], query: str) -> dict[str, dict[int, str]]:
-        """Maps these sessions to their turns with every word of the query in one live message, and to its text."""
+        """Maps these sessions to their turns with every word of the query in one live message, and to such texts."""
         words = strict_words(query)
         found: dict[str, dict[int, str]] = {}
         if not (words and session_ids):
@@ -206,7 +206,8 @@ class SearchStore:
                 for row in rows:
                     text = _text_of(*row[3:])
                     if has_words(text, words):
-                        found.setdefault(row.session_id, {}).setdefault(row.turn, text)
+                        turns = found.setdefault(row.session_id, {})
+                        turns[row.turn] = f"{turns[row.turn]}\n{text}" if row.turn in turns else text
         return found
 
     def forget_deleted(self) -> None:

@@ -217,11 +217,12 @@ class Transcript:
 
 
 class Place(NamedTuple):
-    """A turn to jump to, by a line of it."""
+    """A turn to jump to, by a line of it, and how often its texts have the searched words."""
 
     turn: int
     text: str
     started_at: datetime
+    hits: int = 1
 
 
 class Outline(NamedTuple):

@@ -266,6 +266,36 @@ def test_words_are_found_in_turns_that_are_not_drawn_and_marked_there(
 
 
 @pytest.mark.slow
+def test_each_hit_of_a_turn_is_a_step_and_the_sidebar_marks_what_it_found(
+    visitor: Visitor, fake_openai: FakeOpenAI
+) -> None:
+    asked, last = "우산이 있나요?", "우산 하나 더요."
+    fake_openai.script(text("우산은 셋입니다.\n\n" + "사이 줄입니다.\n\n" * 60 + "우산의 끝입니다."), to=asked)
+    fake_openai.script(text("네."), to=last)
+    visitor.open().ask(asked, "비가 오나요?", last)
+    visitor.page.keyboard.press("Control+Shift+F")
+    field, at = visitor.find("find").locator("input"), visitor.find("find").locator(".at")
+    field.fill("우산이")
+    seen = []
+    for told in ("4 / 4", "1 / 4", "2 / 4", "3 / 4"):
+        field.press("Enter")
+        expect(at).to_have_text(told)
+        assert [word[:2] for word in visitor.page.evaluate(MARKED, "found-here")] == ["우산"]
+        seen.append(visitor.page.evaluate("() => [...CSS.highlights.get('found-here')][0].startContainer.data[2]"))
+        assert visitor.page.evaluate(
+            "() => [...CSS.highlights.get('found-here')][0].getBoundingClientRect().top < innerHeight"
+        )
+    assert seen == [" ", "이", "은", "의"]
+    expect(visitor.page.locator("[data-marked]")).to_have_count(0)
+    field.press("Shift+Enter")
+    expect(at).to_have_text("2 / 4")
+    field.press("Escape")
+    visitor.find("search").locator("input").fill("우산이")
+    expect(visitor.page.locator("[class*='st-key-found_'] button")).to_contain_text("우산")
+    visitor.page.wait_for_function(f"() => String(({MARKED})('found')) === '우산'")
+
+
+@pytest.mark.slow
 def test_a_line_that_was_found_leads_to_its_turn_again_and_again(visitor: Visitor, long_session: str) -> None:
     visitor.open()
     visitor.find("search").locator("input").fill("낙하산")

@@ -256,7 +256,10 @@ def test_all_turns_of_a_chat_with_the_words_are_counted_and_found_in_order(alone
     lines = [(1, "The budgets were cut."), (3, "It's a budget of 30."), (4, "Is budgeting hard?")]
     assert [(place.turn, place.text) for place in found.places] == lines
     assert found.marks == ("budget", "budgeting", "budgets")
-    assert [place.turn for place in sessions.outline(identifier, search="예산은").places] == [1, 3]
+    assert [(place.turn, place.hits) for place in sessions.outline(identifier, search="예산은").places] == [
+        (1, 1),
+        (3, 2),
+    ]
     assert sessions.outline(identifier, search="예산은 숙소") == Outline(())
     questions = sessions.outline(identifier).places
     assert [place.text for place in questions] == [

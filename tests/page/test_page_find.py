@@ -11,7 +11,7 @@ from tests.page.reading import open_page, raw_html, store_session
 
 
 def places(page: AppTest) -> list[tuple[str, str]]:
-    found = re.findall(r'class="place" data-turn="(\d+)"><b>\d+</b> <span>(.*?)</span>', raw_html(page))
+    found = re.findall(r'class="place" data-turn="(\d+)" data-hits="1"><b>\d+</b> <span>(.*?)</span>', raw_html(page))
     return [(number, text) for number, text in found]
 
 

@@ -13,6 +13,7 @@ from graph.core.turn import closing_messages
 from graph.search.term import (
     MAX_PHRASES,
     broad_words,
+    count_marks,
     cut_around,
     excerpt,
     has_words,
@@ -230,3 +231,10 @@ def test_a_long_sentence_is_shown_from_its_word_on_to_its_last() -> None:
 )
 def test_what_is_searched_in_one_is_marked_in_one(search: str, text: str, marks: set[str]) -> None:
     assert written_words(text, search) == marks
+
+
+def test_marks_are_counted_as_the_page_marks_them() -> None:
+    text = "10월 14일부터 10주, 10월의 예산. Budgets, a budget, and a budgeteer"
+    assert [count_marks(text, {mark}) for mark in ("10월", "10", "예산", "budget")] == [2, 3, 1, 1]
+    assert count_marks(text, {"budget", "budgets", "10월"}) == 4
+    assert count_marks(text, ()) == 0
