@@ -120,7 +120,7 @@ def draw_fold_line(words: Words, record: Record, *, is_sent: bool) -> None:
         template = templates.get(record.kind, words.fold_text) if is_sent else words.fold_text_past
         with box:
             widget.draw_note(template.format(turns=format_turns(record.turns)))
-            draw_summary(record)
+            draw_summary(words, record)
 
 
 def _label(words: Words, record: Record, *, is_sent: bool) -> str:

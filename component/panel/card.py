@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -44,6 +45,7 @@ def _choices(labels: SteeringWords, session_id: str, record: Record) -> dict[str
 
 
 _CLAMPED_LINES = 6
+_AI = re.compile(r"^AI: ", re.MULTILINE)  # the speaker, as the model is told
 _SENT_CHARS = 600  # of a clamped text: more than it shows at any width
 _LINE_EMS = 20.0  # width of the panel's text column
 
@@ -75,8 +77,8 @@ def draw(now: PageState, record: Record, *, is_active: bool = True, can_restore:
         text = split_turns(record.summary, record.turns).splitlines()[first:]
         lines = "\n".join(filter(None, (line.lstrip("> ") for line in text)))
         is_long = count_lines(lines, _LINE_EMS) > _CLAMPED_LINES + 1  # the button of a clamped text takes a line
-        key, begin = f"summary_{record.id}", replace(record, summary=record.summary[:_SENT_CHARS])
-        widget.draw_clamped(words, key, lambda is_whole: draw_summary(record if is_whole else begin), is_long=is_long)
+        key, texts = f"summary_{record.id}", (replace(record, summary=record.summary[:_SENT_CHARS]), record)
+        widget.draw_clamped(words, key, lambda is_whole: draw_summary(words, texts[is_whole]), is_long=is_long)
         if record.kind == "verbatim" and record.version == 1:
             _draw_why_verbatim(now, record, is_active=is_active)
         _draw_facts(now, record, is_active=is_active)
@@ -91,10 +93,11 @@ def draw(now: PageState, record: Record, *, is_active: bool = True, can_restore:
             widget.draw_action(words.undo, key, "undo", record_dialog.take_back, made, help=hint)
 
 
-def draw_summary(record: Record) -> None:
+def draw_summary(words: Words, record: Record) -> None:
     """Draws a summary as Markdown; a verbatim record as plain text, without the marks that are for the model."""
     if record.kind == "verbatim":
-        st.text(record.summary.partition("\n> ")[2].replace("\n> ", "\n") or record.summary)
+        text = record.summary.partition("\n> ")[2].replace("\n> ", "\n") or record.summary
+        st.text(_AI.sub(f"{words.input.roles['assistant']}: ", text))
     else:
         st.markdown(summary_markdown(record.summary, record.turns), anchors=False)
 

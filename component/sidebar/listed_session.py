@@ -103,7 +103,7 @@ def _draw_menu(now: PageState, item: SessionItem, title: str) -> None:
 def _draw_rename(now: PageState, item: SessionItem) -> None:
     words = now.words
     with st.form("rename", border=False):  # in a form Enter saves
-        title = st.text_input(words.title_label, value=item.title, key=page_state.NEW_TITLE, max_chars=200)
+        title = st.text_input(words.title_label, value=item.title, key=page_state.NEW_TITLE, max_chars=80)
         if not title.strip():
             st.markdown(f":small[:red[:material/error: {words.title_missing}]]")
         dialog.draw_choice(words.save, action.rename, item.session_id, cancel=words.cancel)

@@ -19,7 +19,7 @@ _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _REPLACEMENT: Final = "\ufffd"
 # Signs that turn round how others are shown, and letters that only models see.
 HIDING: Final = re.compile("[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\U000e0000-\\U000e007f]")
-_TITLE_CHARS: Final = 40
+_TITLE_CHARS: Final = 80
 # Markdown that a title doesn't begin with.
 LEADING_MARKS: Final = "#>*- `"
 _BEGINNING: Final = 100

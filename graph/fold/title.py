@@ -58,7 +58,7 @@ def title_in_place(last: LastInput, language: Language) -> list[AnyMessage]:
 
 
 def clean_title(text: str, scripts: Collection[str] = ()) -> str:
-    """Returns the title in a model's answer, one line of at most 40 characters; "" if there is none.
+    """Returns the title in a model's answer, one line of at most 80 characters; "" if there is none.
 
     Reasoning, labels, quotes, Markdown and a final period are removed. A first line of over 120 characters is an answer
     to the chat, not a title; a title in a script that the user doesn't write is refused, and one with our own markup.

@@ -37,7 +37,7 @@ def chat(titling: ChatService, server: FakeOpenAI) -> Iterator[Chat]:
 def test_chat_is_titled_after_its_second_turn(chat: Chat, server: FakeOpenAI) -> None:
     server.script(text(f'제목: "{TITLE}".'), kind="title")
     chat.ask(1, 1)
-    assert (chat.view.title, asked_count(server)) == (question(1)[:39] + "…", 0)
+    assert (chat.view.title, asked_count(server)) == (question(1)[:79] + "…", 0)
     events = chat.say(question(2))
     wait_for_tries(chat, 1)
     assert (chat.view.title, source_of(chat)) == (TITLE, "model")

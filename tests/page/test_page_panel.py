@@ -173,7 +173,7 @@ def test_a_card_knows_its_turns_and_what_was_kept_word_for_word_stays_literal(
         replace(record, kind="verbatim", summary=quoted, input_tokens=0, output_tokens=0)
     ]
     page.run()
-    assert "사용자: *하나*\n\nAI: 둘" in [text.value for text in page.text]
+    assert "사용자: *하나*\n\n모델: 둘" in [text.value for text in page.text]
     assert "토큰 0" not in page_text(page)  # no model was called
     assert "요약하면 아끼는 것보다 비용이 더 들기 때문에" in page_text(page)
     assert "details_record-1" not in keys(page)  # there are none
