@@ -359,7 +359,9 @@ def _phase(words: Words, turn: LiveTurn) -> str:
         "reading": words.phase_reading.format(percent=turn.phase_percent),
         "tool": html.escape(_progress(turn)) or words.phase_tool,
     }
-    since = f" · {_seconds(words, int(seconds), 'up')}" if turn.phase_since else ""
+    since, begun = "", int(seconds)
+    if turn.phase_since:
+        since = f'<span class="since" style="--since: -{begun}s"> · {_seconds(words, begun, "up")}</span>'
     attempt = f" {_attempt(words, retry)}" if retry is not None else ""
     return _status(f"{texts.get(turn.phase, words.phase_waiting)}{since}{attempt}")
 

@@ -82,7 +82,7 @@ def _draw(now: PageState) -> bool:
         if part.view.damage:
             draw_project_damage(part)
         else:
-            _draw_known(part, is_noted=is_noted)
+            _draw_known(part)
         note = f":small[:gray[{labels.card_note}]]" if is_noted else ""
         _draw_end(note, labels.without_memory, has_memory=False)
     if now.service.settings.is_offline or not is_noted:
@@ -124,7 +124,7 @@ def _draw_end(text: str, label: str, *, has_memory: bool) -> None:
         widget.draw_action(label, key, icon, st.session_state.update, {project_choice.HAS_MEMORY: has_memory})
 
 
-def _draw_known(part: Part, *, is_noted: bool) -> None:
+def _draw_known(part: Part) -> None:
     labels, view = part.labels, part.view
     st.markdown(f"**{labels.card_title}**")
     if view.rules.state in {"new", "changed"}:
@@ -139,8 +139,6 @@ def _draw_known(part: Part, *, is_noted: bool) -> None:
                 older = 0
             is_first = number == 0 or view.primed[number - 1].kind != line.kind or bool(line.speaker)
             _draw_line(part, number, line, today, is_first=is_first)
-        if not is_noted:
-            widget.draw_note(labels.primed_nothing)
 
 
 def _draw_line(part: Part, number: int, line: PrimedLineView, today: date, *, is_first: bool) -> None:

@@ -62,11 +62,11 @@ def welcome(settings: Settings, address: str, model: str, made: tuple[int, int])
 
     `made` are the counts of the tokens made on the page: one person's, and shared ones.
     """
-    url = urlsplit(settings.openai_base_url or "https://api.openai.com")
+    host = urlsplit(settings.openai_base_url or "https://api.openai.com").netloc.rpartition("@")[2]
     if settings.is_offline:
         answers = f"{model}, built in (no network). For another one: OPENAI_API_KEY or OPENAI_BASE_URL in .env"
     else:
-        answers = f"{model or 'the one that is loaded'} at {url.hostname}. For another one: CHAT_MODEL in .env"
+        answers = f"{model or 'the one that is loaded'} at {host}. For another one: CHAT_MODEL in .env"
     has_files = settings.chat_database_url is None
     data = settings.turnfold_data_dir.resolve() if has_files else "in the Postgres of CHAT_DATABASE_URL"
     lines = {"Turnfold": address, "API": _api(settings, address, made), "Model": answers, "Data": data}

@@ -115,7 +115,9 @@ def test_the_card_tells_each_line_with_its_age(page: AppTest, project: ScriptedS
     assert "여름 배포 :small[:orange[20 days ago · old]]" in text
     page.segmented_control(key="language").set_value("ko").run()
     project.projects.view = replace(VIEW, primed=PRIMED[:1], older_decisions=0)
-    assert "아직 적어 둔 것이 없습니다." in page_text(page.run())
+    assert "아직 적어 둔 것이 없습니다." not in page_text(page.run())
+    page.session_state["panel_tabs"] = "프로젝트"
+    assert page_text(page.run()).count("아직 적어 둔 것이 없습니다.") == 1
 
 
 def test_a_project_with_notes_has_suggestions_of_its_own_that_a_real_model_answers(

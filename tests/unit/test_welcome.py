@@ -28,6 +28,13 @@ def test_the_api_is_named_with_its_tokens_and_whose_they_are() -> None:
     )
 
 
+def test_the_model_is_named_with_the_port_and_without_the_password_of_its_address() -> None:
+    settings = Settings(_env_file=None, openai_base_url="http://kim:canary@127.0.0.1:9301/v1", openai_api_key="key")  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic checks the values
+    said = welcome(settings, "http://localhost:8501", "gpt-4.1-mini", (0, 0))
+    assert "gpt-4.1-mini at 127.0.0.1:9301. For another one" in said
+    assert "canary" not in said
+
+
 def test_without_a_token_it_says_how_to_make_one() -> None:
     assert api_line((0, 0)) == 'off until there is a token: CHAT_API_TOKEN in .env, or "API access" on the page'
 
