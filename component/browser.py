@@ -60,7 +60,7 @@ def draw(now: PageState) -> None:
             "refused_kinds": dict(REFUSED_KINDS),
             "file_bytes": MAX_BYTES,
             "code": now.words.code.texts(),
-            "copy_code": now.words.copy_code,
+            "names": dict(now.words.streamlit_names),
             "copy_failed": now.words.copy_failed,
             "footnotes": now.words.footnotes,
             "panel": now.words.panel,

@@ -27,11 +27,9 @@ function noteEnd() {
   if (document.title !== told) document.title = told;
 }
 
-// Beside Streamlit's button that copies the code, whose label, as its tooltip, is English on every page.
+// Beside Streamlit's button that copies the code.
 function drawCodeTools() {
   document.querySelectorAll(`${CODE} > :last-child:not(pre)`).forEach((bar) => {
-    const copying = bar.querySelector("button:not([data-code])");
-    if (copying && copying.ariaLabel !== words.copy_code) copying.ariaLabel = words.copy_code;
     if (!bar.closest(TURN)) return;
     const block = bar.parentElement;
     const shown = block.querySelector("iframe");

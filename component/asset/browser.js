@@ -85,7 +85,8 @@ function onKey(event) {
 // Closes the panel over the chat; and an open dialog though the focused element was removed, and the focus lost.
 function onEscape(event) {
   if (event.key !== "Escape" || event.isComposing || event.target.ariaExpanded === "true") return;
-  const close = [...document.querySelectorAll("[role='dialog'] :is([aria-label='Close'], .close-panel)")].at(-1);
+  const closing = `[role='dialog'] :is([aria-label='${words.names.Close}'], .close-panel)`;
+  const close = [...document.querySelectorAll(closing)].at(-1);
   if (!close || (event.target !== document.body && !event.target.closest?.(PANEL))) return;
   event.stopImmediatePropagation(); // and doesn't stop the answer
   close.click();

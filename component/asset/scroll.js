@@ -8,6 +8,7 @@ const WIDE = `:is(${TURN}, [class*='st-key-card_']) :is(table, [data-testid='stC
 const FOLD_LINE = "[class*='st-key-fold_']";
 const FOLDED_LINE = `:is([class*='st-key-past_'] ${FOLD_LINE}, ${FOLD_LINE}:not([class*='_whole']))`;
 const MARKED = `${FOLD_LINE}, pre, table`;
+const NAMED = ":is(button, section, [data-testid='stChatMessageContent'])[aria-label], [data-testid='stTooltipContent'] p";
 const SETTLED = "[data-testid='stApp'][data-test-script-state='notRunning']";
 const AWAY_PIXELS = 200;
 const NEAR_PIXELS = 24;
@@ -199,8 +200,13 @@ function markPopovers() {
   });
   // Streamlit names a box by its label's Markdown, with the escapes; the label around it says the text alone.
   document.querySelectorAll("label input[type='checkbox'][aria-label]").forEach((box) => box.removeAttribute("aria-label"));
-  document.querySelectorAll("[data-testid='stTooltipContent'] p").forEach((text) => {
-    if (text.textContent === "Copy to clipboard") text.textContent = words.copy_code;
+  // Its own names are English on every page.
+  document.querySelectorAll(NAMED).forEach((part) => {
+    const said = part.ariaLabel ?? part.textContent;
+    const name = said.replace(/^(?:Help for |[A-Z][\w -]*?(?=: |$))/, (own) => words.names[own] ?? own);
+    if (name === said) return;
+    if (part.ariaLabel) part.ariaLabel = name.replace(/\\(.)/g, "$1");
+    else part.textContent = name;
   });
 }
 

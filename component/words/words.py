@@ -185,11 +185,7 @@ class Words(Group):
     )
     open_example = Both("Open an example chat", "예시 대화 열어 보기")
     suggestions = table(
-        (
-            ":material/edit_note:",
-            "Draft a report with me: ask what you need",
-            "보고서 초안을 같이 쓰자. 먼저 물어봐 줘",
-        ),
+        (":material/edit_note:", "Help me draft a report", "보고서 초안 쓰기를 도와줘"),
         (":material/event_note:", "Plan a project with me, step by step", "프로젝트 계획을 한 단계씩 같이 세우자"),
         (":material/code:", "Find a bug in my code with me", "내 코드의 버그를 같이 찾아 줘"),
     )
@@ -228,7 +224,23 @@ class Words(Group):
         ),
         tuple(f"{number}월" for number in range(1, 13)),
     )
-    copy_code = Both("Copy code", "코드 복사")
+    streamlit_names = table(
+        ("Sidebar", "Sidebar", "사이드바"),
+        ("Chat message from user", "Question", "질문"),
+        ("Chat message from assistant", "Answer", "답변"),
+        ("Collapse sidebar", "Collapse sidebar", "사이드바 닫기"),
+        ("Expand sidebar", "Expand sidebar", "사이드바 열기"),
+        ("Send message", "Send message", "메시지 보내기"),
+        ("Open", "Open", "펼치기"),
+        ("Close", "Close", "닫기"),
+        ("Copy to clipboard", "Copy code", "코드 복사"),
+        ("Show data", "Show data", "데이터 보기"),
+        ("Download as PNG", "Download as PNG", "PNG로 내려받기"),
+        ("Copy Vega-Lite spec", "Copy Vega-Lite spec", "Vega-Lite 명세 복사"),
+        ("Fullscreen", "Fullscreen", "전체 화면"),
+        ("Close fullscreen", "Close fullscreen", "전체 화면 닫기"),
+        ("Help for ", "Help: ", "도움말: "),
+    )
     to_end = Both("Go to the newest message", "최신 메시지로 이동")
     copied = Both("Copied", "복사했습니다")
     copy_failed = Both("Could not copy", "복사하지 못했습니다")

@@ -11,6 +11,7 @@ from component.words.text import LANGUAGE_NAMES, Language
 from component.words.wording import words_of
 from tests.browser.conftest import preparing, scripted_settings, started, visiting
 from tests.browser.visitor import Visitor
+from tests.fake.openai_reply import text
 from tests.fake.openai_server import FakeOpenAI
 
 pytestmark = pytest.mark.slow
@@ -65,3 +66,24 @@ def test_the_level_of_thinking_stays_the_chats(chromium: Browser, tmp_path: Path
         visitor.ask("Hello", first=2)
         with preparing(tmp_path, fake_openai) as service:
             assert service.sessions.get(visitor.session_id).thinking == "high"
+
+
+NAMED = """() => [...document.querySelectorAll("button")].filter((button) => button.getClientRects().length)
+    .map((button) => button.ariaLabel ?? "").filter((name) => /^[A-Z]/.test(name))"""
+
+
+def test_a_korean_page_names_what_streamlit_draws_in_korean(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    fake_openai.script(text("```python\nprint(1)\n```"), to="코드 한 줄을 주세요.")
+    visitor.open()
+    visitor.ask("코드 한 줄을 주세요.")
+    expect(visitor.page.get_by_role("button", name="메시지 보내기")).to_be_visible()
+    assert visitor.page.evaluate(NAMED) == []
+    visitor.find("panel").get_by_role("tab").nth(2).click()
+    visitor.settle()
+    visitor.find("open_settings").locator("button").click()
+    closing = visitor.page.get_by_role("dialog").get_by_role("button", name="닫기", exact=True)
+    expect(closing).to_be_visible()
+    assert visitor.page.evaluate(NAMED) == []
+    visitor.page.evaluate("() => document.activeElement.blur()")
+    visitor.page.keyboard.press("Escape")
+    expect(visitor.page.get_by_role("dialog")).to_have_count(0)

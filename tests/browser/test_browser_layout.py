@@ -281,6 +281,9 @@ def test_print_has_the_chat_alone(visitor: Visitor, fake_openai: FakeOpenAI) -> 
     visitor.page.emulate_media(media="print")
     expect(visitor.find("chat_title")).to_have_css("padding-left", "0px")
     expect(visitor.turn(1).locator(".turn-buttons").first).to_be_hidden()
+    question, answer = visitor.turn(1).get_by_test_id("stChatMessage").all()
+    expect(question).to_have_css("border-top-width", "1px")
+    expect(answer).to_have_css("border-top-width", "0px")
     expect(visitor.page.locator("body")).to_have_css("background-color", "rgb(255, 255, 255)")
     for hidden in ("stSidebar", "stHeader", "stBottom"):
         expect(visitor.page.get_by_test_id(hidden)).to_be_hidden()

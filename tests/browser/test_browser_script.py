@@ -44,7 +44,7 @@ def hear(page: Page, session: str, opened: int) -> None:
     """Calls the script as after a drawing of the page for this session."""
     page.evaluate(
         """([session, opened]) => script({
-            data: { language: "ko", theme: "light", session, opened, visitor: "", turn: 0, landing: 0 },
+            data: { language: "ko", theme: "light", session, opened, visitor: "", turn: 0, landing: 0, names: {} },
         })""",
         [session, opened],
     )
