@@ -133,15 +133,12 @@ def _lack(now: PageState, following: NextFold) -> str:
     if following.is_reset:
         return words.no_records_since_reset
     if following.turns:
-        return say_turns_left(words, following.turns_left) if _is_begun(now) else ""
+        told = words.turn_left if following.turns_left == 1 else words.turns_left.format(count=following.turns_left)
+        return told if _is_begun(now) else ""
     if not following.threshold_tokens:
         return f"{words.no_records} {words.compact_by_hand}"
     rule = words.no_record_notes[page_state.chosen(page_state.STRATEGY)]
     return f"{words.no_records} {rule.format(threshold=format_count(following.threshold_tokens))}"
-
-
-def say_turns_left(words: Words, count: int) -> str:
-    return (words.turn_left if count == 1 else words.turns_left).format(count=count)
 
 
 def _at(template: str, rate: float, chars: int = 0) -> str:

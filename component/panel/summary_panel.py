@@ -199,7 +199,7 @@ def draw_opener(now: PageState) -> None:
     if now.session is None:
         label = words.tab_summaries
     elif left and not count:
-        label = panel_head.say_turns_left(words, left)
+        label = words.open_panel_next if left == 1 else words.open_panel_first.format(count=left)
     with st.container(key="open_panel", width="content"):
         st.html(widget.icon_button("open-panel", "dock_to_left", label, label))
 

@@ -345,6 +345,8 @@ class Words(Group):
     panel_edge = Both("Panel width", "패널 너비")
     close_panel = Both("Close panel", "패널 닫기")
     open_panel = Both("Summaries {count}", "요약 {count}")
+    open_panel_first = Both("Summary in {count} turns", "첫 요약까지 {count}턴")
+    open_panel_next = Both("Summary in 1 turn", "첫 요약까지 1턴")
     turns_left = Both("First summary in {count} turns", "첫 요약까지 {count}턴")
     turn_left = Both("First summary in 1 turn", "첫 요약까지 1턴")
     tab_summaries = Both("Summaries", "요약")
