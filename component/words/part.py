@@ -14,8 +14,7 @@ class AttachmentWords(Group):
     chip = Both("{name} · {chars} chars", "{name} · {chars}자")
     size = Both("{chars} chars", "{chars}자")
     beginning = Both(
-        "only the beginning is sent ({lines} lines), the rest is looked up",
-        "앞부분 {lines}줄만 보냄, 나머지는 찾아봄",
+        "only the beginning is sent ({lines} lines), the rest is looked up", "앞부분 {lines}줄만 보냄, 나머지는 찾아봄"
     )
     over = Both(
         "{name} is too large: the message takes {sent} of this model's {window} tokens.",
@@ -25,8 +24,7 @@ class AttachmentWords(Group):
     enlarge = Both("Enlarge {name}", "{name} 크게 보기")
     picture = Both("Image", "이미지")
     picture_gone = Both(
-        "This image is no longer stored, or can't be shown.",
-        "더는 저장되어 있지 않거나 보여 줄 수 없는 이미지입니다.",
+        "This image is no longer stored, or can't be shown.", "더는 저장되어 있지 않거나 보여 줄 수 없는 이미지입니다."
     )
     cut = Both(
         "Only the beginning is shown. The model is sent all {chars} characters.",
@@ -484,8 +482,7 @@ class SessionWords(Group):
         ),
     )
     without_images = Both(
-        "JSON Lines without images: {without} instead of {whole}",
-        "JSON Lines에서 이미지 제외: {whole} 대신 {without}",
+        "JSON Lines without images: {without} instead of {whole}", "JSON Lines에서 이미지 제외: {whole} 대신 {without}"
     )
 
 
@@ -688,8 +685,7 @@ class ToolWords(Group):
     )
     none_offered = Both("This server has no tools.", "이 서버가 제공하는 도구가 없습니다.")
     unusable = Both(
-        "Unavailable (name, schema or too many tools): {names}",
-        "사용할 수 없는 도구(이름, 스키마 또는 개수): {names}",
+        "Unavailable (name, schema or too many tools): {names}", "사용할 수 없는 도구(이름, 스키마 또는 개수): {names}"
     )
     all = Both("All tools", "모든 도구")
     reading = Both("Only those that read", "읽기 전용만 사용")

@@ -248,10 +248,7 @@ class Words(Group):
     phase_folding = Both("Summarising turns {turns}", "{turns}턴을 요약하는 중")
     thinking_level = Both("Thinking", "추론 수준")
     thinking_levels = table(
-        ("", "Model default", "기본값"),
-        ("off", "Off", "끔"),
-        ("low", "Low", "낮음"),
-        ("high", "High", "높음"),
+        ("", "Model default", "기본값"), ("off", "Off", "끔"), ("low", "Low", "낮음"), ("high", "High", "높음")
     )
     thinking = Both("Thinking …", "생각 중 …")
     thinking_unit = Both(" s", "초")
@@ -332,10 +329,7 @@ class Words(Group):
         "Waiting for {client} to run these tools. Send a message to stop waiting.",
         "{client}에서 이 도구들을 실행할 차례입니다. 새 메시지를 보내면 더 기다리지 않습니다.",
     )
-    answer_cut = Both(
-        "The answer stopped at the model's length limit.",
-        "모델의 길이 한도에서 답변이 끊겼습니다.",
-    )
+    answer_cut = Both("The answer stopped at the model's length limit.", "모델의 길이 한도에서 답변이 끊겼습니다.")
     answer_repeats = Both(
         "The model began to repeat itself; the answer was stopped.",
         "모델이 같은 말을 되풀이하기 시작해 답변을 중지했습니다.",
