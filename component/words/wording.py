@@ -114,7 +114,7 @@ def describe_attempt(words: Words, turn: TurnView, zone: tzinfo) -> str:
         local = turn.started_at.astimezone(zone)
         shown = f"{describe_date(words, local)} {local:%H:%M}"
         parts.append(f'<time datetime="{local.isoformat(timespec="seconds")}">{shown}</time>')
-    if turn.seconds:
+    if round(turn.seconds, 1):
         parts.append(words.tool_seconds.format(seconds=f"{turn.seconds:.1f}"))
     if turn.input_tokens:
         sent, said = (format_tokens(count, is_usage=turn.is_usage) for count in (turn.input_tokens, turn.output_tokens))
