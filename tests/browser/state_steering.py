@@ -36,7 +36,7 @@ def card_menu(stage: Stage) -> None:
         chat.wait_for_folds()
     stage.visitor.open(f"?session={chat.session_id}")
     open_panel(stage).locator('[class*="st-key-menu_card_"] button').first.click()
-    expect(stage.visitor.page.get_by_role("menuitem")).to_have_count(4)
+    expect(stage.visitor.page.get_by_role("menuitem")).to_have_count(5)
 
 
 def edit_dialog(stage: Stage) -> None:
