@@ -1,4 +1,7 @@
-"""Shows dialogs, and knows the open form of a project. What is open is state of the tab, which any run retains."""
+"""Shows dialogs, knows the open form of a project, and tells a refusal where it was asked.
+
+What is open is state of the tab, which any run retains.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,29 @@ import streamlit as st
 from component.bridge import delivery
 from graph.value.error import TurnfoldError
 
-_OPEN, _DRAWN = "open_dialog", "drawn_dialog"
+_OPEN, _DRAWN, _TRIED = "open_dialog", "drawn_dialog", "tried"
 
 
 def request(name: str) -> None:
     """Widget callback: opens a dialog, which `draw` shows in this run or the next."""
-    st.session_state[_OPEN] = name
+    st.session_state.update({_OPEN: name, _TRIED: ("", None)})
+
+
+def attempt(place: str, act: Callable[[], object]) -> bool:
+    """Does something; a refusal stands at the place until the next try."""
+    refusal = None
+    try:
+        act()
+    except TurnfoldError as error:
+        refusal = error
+    st.session_state[_TRIED] = place, refusal
+    return refusal is None
+
+
+def outcome(place: str) -> tuple[bool, TurnfoldError | None]:
+    """Returns whether the last try was at this place, and its refusal."""
+    tried_at, refusal = st.session_state.get(_TRIED, ("", None))
+    return (True, refusal) if tried_at == place else (False, None)
 
 
 def draw(
@@ -87,7 +107,7 @@ def _dismiss() -> None:
 
 
 PANEL: Final = "panel"  # a surface that forms are drawn on
-_FORM, _REFUSED = "open_form", "refused_change"
+_FORM: Final = "open_form"
 
 
 class Form(NamedTuple):
@@ -104,7 +124,7 @@ def open_form(form: Form) -> None:
 
 
 def close_form() -> None:
-    st.session_state.update({_FORM: None, _REFUSED: (None, None)})
+    st.session_state.update({_FORM: None, _TRIED: ("", None)})
 
 
 def is_form_open(form: Form) -> bool:
@@ -119,12 +139,3 @@ def has_form(surface: str) -> bool:
 def leave_form(surface: str, root: str = "") -> None:
     if has_form(surface) and st.session_state[_FORM].root != root:
         close_form()
-
-
-def refuse(surface: str, error: TurnfoldError) -> None:
-    st.session_state[_REFUSED] = surface, error
-
-
-def refusal(surface: str) -> TurnfoldError | None:
-    refused_on, error = st.session_state.get(_REFUSED, (None, None))
-    return error if refused_on == surface else None

@@ -18,7 +18,6 @@ from component.panel import panel_head
 from component.words.part import SteeringWords
 from component.words.wording import words_of
 from component.words.words import Words
-from graph.value.error import TurnfoldError
 from graph.value.matcher import BoundedMatcher, TooManyStepsError
 from graph.value.record import Record
 
@@ -49,7 +48,8 @@ def take_back(change: background.Change) -> None:
 
 EDIT, REMAKE, VERSIONS, SOURCE = "edit_record", "remake_record", "record_versions", "record_source"
 _MOST_NAMED = 8
-_TARGET, _REFUSAL, _INSTRUCTION = "steered_record", "refused_steering", "unfulfilled_wish"
+_PLACE: Final = "record"
+_TARGET, _INSTRUCTION = "steered_record", "unfulfilled_wish"
 
 
 class Target(NamedTuple):
@@ -61,7 +61,7 @@ class Target(NamedTuple):
 
 
 def open_dialog(name: str, session_id: str, record: Record) -> None:
-    st.session_state.update({_TARGET: Target(session_id, record), _REFUSAL: None})
+    st.session_state[_TARGET] = Target(session_id, record)
     dialog.request(name)
     redraw.page()
 
@@ -138,14 +138,14 @@ def undo_fold(session_id: str, record: Record) -> None:
 
 def _change_in_dialog(about: Target, change: Callable[[Folds], Record], done: str) -> None:
     """Changes a record and closes the dialog; a refusal is shown in the dialog."""
-    try:
+
+    def change_it() -> None:
         change(service_provider.current().folds)
         background.keep(about.session_id, done, back_to=about.record.id)
-    except TurnfoldError as error:
-        st.session_state[_REFUSAL] = error
-        return
-    page_state.set_notice(None)
-    dialog.close()
+
+    if dialog.attempt(_PLACE, change_it):
+        page_state.set_notice(None)
+        dialog.close()
 
 
 def _make(about: Target, make: Callable[[Folds], Record], done: Callable[[Record], str]) -> None:
@@ -299,7 +299,7 @@ def _draw_versions(now: PageState, about: Target) -> None:
         last = len(names) - 1
         chosen = st.selectbox(labels.other_version, [*names], last, format_func=names.__getitem__, key=key)
         draw_version_view(now.words, versions[chosen], in_use)
-        widget.show_error(now.words, st.session_state.get(_REFUSAL))
+        widget.show_error(now.words, dialog.outcome(_PLACE)[1])
         version = versions[chosen]
         label = labels.use.format(version=version.version)
         dialog.draw_choice(label, use_version, about, version, cancel=labels.close, is_form=False)
@@ -352,5 +352,5 @@ def _with_facts(labels: SteeringWords, text: str, kept: Sequence[str], missing: 
 
 def _end_form(now: PageState, about: Target, label: str, save: Callable[[Target], None]) -> None:
     widget.draw_note(now.words.steering.from_next_turn)
-    widget.show_error(now.words, st.session_state.get(_REFUSAL))
+    widget.show_error(now.words, dialog.outcome(_PLACE)[1])
     dialog.draw_choice(label, save, about, cancel=now.words.cancel)

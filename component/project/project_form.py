@@ -16,7 +16,7 @@ from component.dialog import Form
 from component.format import escape_label
 from component.page_state import PageState
 from component.words.part import ProjectWords
-from graph.value.error import NotFoundError, TurnfoldError
+from graph.value.error import NotFoundError
 from graph.value.project_view import PrimedKind, ProjectView
 
 if TYPE_CHECKING:
@@ -30,14 +30,10 @@ def change(surface: str, act: Callable[[Projects], object]) -> None:
     `act` gets the projects of the user signed in at the press, and loads the memory again, which another tab may have
     changed.
     """
-    try:
-        act(service_provider.current().projects)
-    except TurnfoldError as error:
-        dialog.refuse(surface, error)
-        return
-    dialog.close_form()
-    redraw.note(redraw.PROJECT, "changed")
-    redraw.changed()
+    if dialog.attempt(surface, lambda: act(service_provider.current().projects)):
+        dialog.close_form()
+        redraw.note(redraw.PROJECT, "changed")
+        redraw.changed()
 
 
 def save(surface: str, keys: tuple[str, ...], act: Callable[[Projects, Sequence[str]], object]) -> None:
@@ -74,7 +70,7 @@ class Part:
         widget.draw_action(label, f"icon_{self.key(name)}", icon, act)
 
     def show_refusal(self) -> None:
-        error = dialog.refusal(self.surface)
+        _, error = dialog.outcome(self.surface)
         if isinstance(error, NotFoundError):
             st.error(self.labels.vanished, icon=":material/error:")
         else:

@@ -5,21 +5,19 @@ What is typed is a draft, which stays while the dialog is closed, until it is sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import streamlit as st
 
-from component import page_state, widget
+from component import dialog, page_state, widget
 from component.bridge import service_provider
 from component.format import format_count
 from component.page_state import PageState
-from graph.value.error import TurnfoldError
 from graph.value.view import MOST_INSTRUCTIONS_CHARS
 
 _OF_ALL, _OF_NEW = "all", "new"  # beside the ids of chats
 _KEPT: Final = "kept_instructions"  # what the fields were filled from
-_ENDED: Final = "ended_instructions"
 _PRESET, _NEW_NAME = "preset", "preset_name"
 _LINES_PIXELS: Final = 216  # eight lines
 
@@ -55,12 +53,12 @@ def _draw_field(now: PageState, of: str, kept: str, label: str) -> None:
                 chars=f"<span data-count>{format_count(len(draft.strip()))}</span>",
                 most=format_count(MOST_INSTRUCTIONS_CHARS),
             )
-            is_draft, is_done = draft.strip() != kept, state.get(_ENDED) == (key, None)
+            is_draft, is_done = draft.strip() != kept, dialog.outcome(key) == (True, None)
             told = words.instructions_unsaved if is_draft else words.instructions_saved if is_done else ""
             st.html(f'<p class="faint">{size} · {tokens}{f" · <b>{told}</b>" if told else ""}</p>')
             look = "primary" if is_draft else "secondary"
             widget.draw_action(words.save, f"save_{key}", "", _save, of, type=look)
-        _show_refusal(now, key)
+        widget.show_error(words, dialog.outcome(key)[1])
 
 
 def _save(of: str) -> None:
@@ -76,7 +74,7 @@ def _save(of: str) -> None:
             own.keep_of_session(of, text)
         state[key] = own.checked(text)
 
-    _try(key, save)
+    dialog.attempt(key, save)
 
 
 def _draw_presets(now: PageState, key: str, presets: Mapping[str, str]) -> None:
@@ -99,7 +97,7 @@ def _draw_presets(now: PageState, key: str, presets: Mapping[str, str]) -> None:
         ):
             st.text_input(labels.name, key=_NEW_NAME, placeholder=labels.hint)
             st.form_submit_button(labels.keep, key="keep_preset", on_click=_keep, args=(key,))
-        _show_refusal(now, _PRESET)
+        widget.show_error(now.words, dialog.outcome(_PRESET)[1])
 
 
 def _use(key: str, text: str) -> None:
@@ -107,7 +105,7 @@ def _use(key: str, text: str) -> None:
 
 
 def _forget(name: str) -> None:
-    _try(_PRESET, lambda: service_provider.current().instructions.forget_preset(name))
+    dialog.attempt(_PRESET, lambda: service_provider.current().instructions.forget_preset(name))
 
 
 def _keep(key: str) -> None:
@@ -117,19 +115,4 @@ def _keep(key: str) -> None:
         kept = service_provider.current().instructions.keep_preset(state[_NEW_NAME], state[key])
         state[_PRESET], state[_NEW_NAME] = kept, ""
 
-    _try(_PRESET, keep)
-
-
-def _try(place: str, act: Callable[[], object]) -> None:
-    """Does something; what becomes of it stands at the place until the next try."""
-    error = None
-    try:
-        act()
-    except TurnfoldError as refusal:
-        error = refusal
-    st.session_state[_ENDED] = place, error
-
-
-def _show_refusal(now: PageState, place: str) -> None:
-    at, error = st.session_state.get(_ENDED, ("", None))
-    widget.show_error(now.words, error if at == place else None)
+    dialog.attempt(_PRESET, keep)

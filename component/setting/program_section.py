@@ -14,11 +14,10 @@ from component.bridge import delivery, service_provider
 from component.format import escape_label, zone_of
 from component.page_state import PageState
 from component.words.words import Words
-from graph.value.error import TurnfoldError
 from graph.value.view import MadeToken, ProgramToken
 
 _NAME, _TOOLS, _PERSONAL = "program_name", "program_tools", "program_personal"
-_MADE, _ASKED, _REFUSED = "made_token", "asked_program", "refused_program"
+_MADE, _ASKED = "made_token", "asked_program"
 
 
 def draw(now: PageState) -> None:
@@ -80,7 +79,7 @@ def _draw_form(words: Words) -> None:
         with st.container(gap=None):
             st.checkbox(labels.personal, value=True, key=_PERSONAL)
             widget.draw_note(labels.personal_note)
-        widget.show_error(words, st.session_state.get(_REFUSED))
+        widget.show_error(words, dialog.outcome(_NAME)[1])
         st.form_submit_button(labels.make, key="make_token", type="primary", on_click=_make)
 
 
@@ -107,12 +106,9 @@ def _ask(token_id: str) -> None:
 @delivery.once
 def _try(act: Callable[[], None]) -> None:
     forget()
-    try:
-        act()
-    except TurnfoldError as error:
-        st.session_state[_REFUSED] = error
+    dialog.attempt(_NAME, act)
 
 
 def forget() -> None:
-    for key in (_MADE, _ASKED, _REFUSED):
+    for key in (_MADE, _ASKED):
         st.session_state.pop(key, None)
