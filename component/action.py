@@ -250,10 +250,10 @@ def regenerate_in_branch(identifier: str, turn: int) -> None:
     _open_branch(answer)
 
 
-def edit(identifier: str, turn: int, text: str, *, on_asked: Callable[[], None]) -> None:
+def edit(identifier: str, turn: int, text: str, *, on_done: Callable[[], None]) -> None:
     def ask() -> str:
         branch = service_provider.current().turns.edit(identifier, turn, text, options=page_state.options())
-        on_asked()  # not behind this: `_open_branch` ends the callback
+        on_done()  # not behind this: `_open_branch` ends the callback
         return branch
 
     _open_branch(ask)

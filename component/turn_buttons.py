@@ -23,40 +23,25 @@ def is_open(identifier: str, turn: int, press: str = "edit") -> bool:
     return bool(st.session_state.get(_OPEN) == (identifier, turn, press))
 
 
-def draw_question_form(words: Words, identifier: str, turn: TurnView) -> None:
-    labels, key = words.sessions, f"edited_{identifier}_{turn.number}"
-    with st.form("edit_question"):
-        st.text_area(labels.question, value=turn.user_text, key=key, height="content", label_visibility="collapsed")
-        widget.draw_note(f":material/alt_route: {labels.edit_note}")
-        asked = identifier, turn.number, key
-        dialog.draw_choice(labels.ask_in_branch, _ask, *asked, cancel=words.cancel, on_cancel=_close, key="edit_{}")
+def draw_form(words: Words, identifier: str, turn: TurnView, *, is_answer: bool = False) -> None:
+    """Draws the form that edits a turn's question or answer; it stays open if that is refused."""
+    labels, key = words.sessions, f"{'edited_answer' if is_answer else 'edited'}_{identifier}_{turn.number}"
+    question = "edit_question", labels.question, turn.user_text, labels.ask_in_branch, action.edit
+    answer = "edit_answer", labels.edit_answer, turn.answer_text, words.save, action.edit_answer
+    name, label, text, save, act = answer if is_answer else question
+    note = f":material/alt_route: {labels.edit_answer_branch if is_answer else labels.edit_note}"
 
+    def take() -> None:
+        act(identifier, turn.number, str(st.session_state[key]), on_done=_close)
 
-def draw_answer_form(words: Words, identifier: str, turn: TurnView) -> None:
-    labels, key = words.sessions, f"edited_answer_{identifier}_{turn.number}"
-    with st.form("edit_answer"):
-        st.text_area(
-            labels.edit_answer, value=turn.answer_text, key=key, height="content", label_visibility="collapsed"
-        )
-        widget.draw_note(
-            labels.edit_answer_note if turn.is_last else f":material/alt_route: {labels.edit_answer_branch}"
-        )
-        asked = identifier, turn.number, key
-        dialog.draw_choice(words.save, _save, *asked, cancel=words.cancel, on_cancel=_close, key="edit_{}")
-
-
-def _save(identifier: str, turn: int, key: str) -> None:
-    """Saves the edited answer as a version; the form stays open if refused."""
-    action.edit_answer(identifier, turn, str(st.session_state[key]), on_done=_close)
+    with st.form(name):
+        st.text_area(label, value=text, key=key, height="content", label_visibility="collapsed")
+        widget.draw_note(labels.edit_answer_note if is_answer and turn.is_last else note)
+        dialog.draw_choice(save, take, cancel=words.cancel, on_cancel=_close, key="edit_{}")
 
 
 def _close() -> None:
     st.session_state.pop(_OPEN, None)
-
-
-def _ask(identifier: str, turn: int, key: str) -> None:
-    """Sends the edited question in a branch; the form stays open if refused."""
-    action.edit(identifier, turn, str(st.session_state[key]), on_asked=_close)
 
 
 def markup(

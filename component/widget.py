@@ -120,6 +120,15 @@ def icon_button(kind: str, icon: str, label: str, text: str = "", **attributes: 
     return f'<button type="button" {written}>{html.escape(text)}</button>'
 
 
+def turn_link(words: Words, turn: int, text: str) -> str:
+    """Returns the HTML of a button that leads to a turn."""
+    label = words.to_turn.format(turn=turn)
+    return (
+        f'<button type="button" class="recalled-turn" data-first="{turn}" data-last="{turn}" aria-label="{label}">'
+        f"{text}</button>"
+    )
+
+
 def picture(url: str, name: str) -> str:
     """Returns the HTML of a picture; `url` is a `data:` URL of our own making."""
     return f'<img class="picture" src="{url}" alt="{html.escape(name)}" title="{html.escape(name)}">'

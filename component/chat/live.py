@@ -63,11 +63,7 @@ def draw_recalled(words: Words, steps: Iterable[ToolStep]) -> None:
     turns = sorted({turn for step in steps for turn in step.turns or ()})
     if not turns:
         return
-    buttons = [
-        f'<button type="button" class="recalled-turn" data-first="{turn}" data-last="{turn}" '
-        f'aria-label="{words.to_turn.format(turn=turn)}">{words.recalled_turn.format(turn=turn)}</button>'
-        for turn in turns
-    ]
+    buttons = [widget.turn_link(words, turn, words.recalled_turn.format(turn=turn)) for turn in turns]
     st.html(f'<p class="recalled">{_describe_turns(words, buttons)}</p>')
 
 

@@ -318,7 +318,7 @@ def _draw_words(now: PageState, identifier: str, turn: TurnView, shown: Shown) -
         if ended := tuple(step for step in turn.steps if step.status != "running"):
             draw_steps(now, identifier, replace(turn, steps=ended))
         if turn_buttons.is_open(identifier, turn.number, "edit_answer"):
-            turn_buttons.draw_answer_form(now.words, identifier, turn)
+            turn_buttons.draw_form(now.words, identifier, turn, is_answer=True)
         elif turn.answer_text:
             st.markdown(answer_markdown(turn.answer_text), anchors=False)
         draw_step_list(now, pending)
@@ -329,7 +329,7 @@ def _draw_words(now: PageState, identifier: str, turn: TurnView, shown: Shown) -
 def _draw_question(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:
     words, key = now.words, f"{identifier}_{turn.number}"
     if turn_buttons.is_open(identifier, turn.number):
-        turn_buttons.draw_question_form(words, identifier, turn)
+        turn_buttons.draw_form(words, identifier, turn)
         return
     lines = turn.user_text.split("\n")  # the last ones stand for the pictures
     typed, attachments = split_attached("\n".join(lines[: len(lines) - len(turn.images)]))

@@ -59,8 +59,6 @@ def _row(words: Words, identifier: str, line: KeptLine) -> str:
     about = " · ".join(filter(None, (labels.kinds[line.kind], labels.states.get(line.state))))
     return (
         f'<li data-state="{line.state}"><p>{f"<del>{text}</del>" if is_out else text}</p>'
-        f"<p><span>{about}</span>"
-        f'<button type="button" class="recalled-turn" data-first="{line.turn}" data-last="{line.turn}" '
-        f'aria-label="{words.to_turn.format(turn=line.turn)}">{words.input.turn.format(turn=line.turn)}</button></p>'
+        f"<p><span>{about}</span>{widget.turn_link(words, line.turn, words.input.turn.format(turn=line.turn))}</p>"
         f'<div class="turn-buttons">{button}</div></li>'
     )

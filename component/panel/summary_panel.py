@@ -31,9 +31,7 @@ def draw_pin_list(now: PageState, pins: PinView) -> None:
     if box := widget.open_box(label, "pins", "keep"):
         with box:
             rows = [
-                f'<li><button type="button" class="recalled-turn" data-first="{pinned.turn}" data-last="{pinned.turn}" '
-                f'aria-label="{words.to_turn.format(turn=pinned.turn)}">'
-                f"{words.input.turn.format(turn=pinned.turn)}</button>"
+                f"<li>{widget.turn_link(words, pinned.turn, words.input.turn.format(turn=pinned.turn))}"
                 f'<span title="{html.escape(pinned.title)}">{html.escape(pinned.title)}</span>'
                 f"<span>{words.steering.pin_tokens.format(tokens=format_count(pinned.tokens))}"
                 f"{'' if pinned.is_sent else f' · {words.steering.pin_unsent}'}</span>"
