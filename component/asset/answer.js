@@ -52,12 +52,11 @@ function codeButton(icon, block) {
   return button;
 }
 
-function onCode(event) {
-  const button = event.target.closest?.("button[data-code]");
-  const block = button?.closest(CODE);
-  if (button?.dataset.code === "wrap_text") button.ariaPressed = block.toggleAttribute("data-wraps");
-  else if (button?.dataset.code === "preview") button.ariaPressed = showCode(block);
-  else if (button) saveCode(block.querySelector("code"));
+function onCode(button) {
+  const block = button.closest(CODE);
+  if (button.dataset.code === "wrap_text") button.ariaPressed = block.toggleAttribute("data-wraps");
+  else if (button.dataset.code === "preview") button.ariaPressed = showCode(block);
+  else saveCode(block.querySelector("code"));
 }
 
 // In a sandbox without any permission, and under the page's policy besides, which embeds no address. Scripts don't run: of
@@ -124,6 +123,6 @@ function onQuote(event) {
 // Streamlit sets the title, too.
 const titleChange = new MutationObserver(noteEnd);
 listen("visibilitychange", noteEnd, false);
-listen("click", onCode, false);
+listenIn("button[data-code]", "click", onCode);
 listen("selectionchange", onSelection, false);
 listen("click mousedown", onQuote, false);

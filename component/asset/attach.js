@@ -73,11 +73,6 @@ async function sendFile([file]) {
   if (file) askServer("file", { text: file.size <= FILE_BYTES ? await file.text() : null, size: file.size });
 }
 
-function onAttach(event) {
-  if (event.target.closest?.("button.attach")) chooseFiles(true, attach);
-  if (event.target.closest?.("button.open-file")) chooseFiles(false, sendFile, FILE_KINDS);
-}
-
 function onDrag(event) {
   if (!event.dataTransfer?.types.includes("Files")) return;
   event.preventDefault();
@@ -98,6 +93,7 @@ function onPaste(event) {
   attach(files);
 }
 
-listen("click", onAttach, false);
+listenIn("button.attach", "click", () => chooseFiles(true, attach));
+listenIn("button.open-file", "click", () => chooseFiles(false, sendFile, FILE_KINDS));
 listen("paste", onPaste, true);
 listen("dragenter dragover dragleave drop", onDrag, true);

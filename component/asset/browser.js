@@ -17,6 +17,15 @@ function listen(types, ...how) {
   types.split(" ").forEach((type) => LISTENERS.push([type, ...how]));
 }
 
+// Calls `act` with the part that an event is in, and the event.
+function listenIn(selector, types, act, isCaptured = false) {
+  const hear = (event) => {
+    const part = event.target.closest?.(selector);
+    if (part) act(part, event);
+  };
+  listen(types, hear, isCaptured);
+}
+
 function keyOf(element) {
   return [...element.classList].find((name) => name.startsWith("st-key-"));
 }
@@ -40,9 +49,7 @@ async function copy(text) {
   if (!done) throw new Error("copy");
 }
 
-async function onClick(event) {
-  const button = event.target.closest?.("button[data-copy]");
-  if (!button) return;
+async function onCopy(button) {
   let said = words.copied;
   try {
     await copy(button.dataset.copy);
@@ -126,10 +133,6 @@ function onRelease(event) {
   }
 }
 
-function onChoice(event) {
-  if (event.target.closest?.(CHOICE)) uncover();
-}
-
 // On a narrow page the sidebar covers the selected chat.
 function uncover() {
   if (innerWidth > NARROW_PIXELS) return;
@@ -137,10 +140,9 @@ function uncover() {
 }
 
 // An icon button gets its label as a tooltip; Streamlit's own tooltip would draw each button twice.
-function onHover(event) {
-  const button = event.target.closest?.(":is([class*='st-key-icon_'], .st-key-theme, .st-key-model_menu) button");
-  const label = button?.querySelector("[data-testid='stMarkdownContainer']");
-  const model = button?.closest(".st-key-model_menu") && document.querySelector(".gauge")?.dataset.model;
+function onHover(button) {
+  const label = button.querySelector("[data-testid='stMarkdownContainer']");
+  const model = button.closest(".st-key-model_menu") && document.querySelector(".gauge")?.dataset.model;
   if (label) button.title = model || label.textContent; // the menu's own label may be cut
 }
 
@@ -152,11 +154,11 @@ function onRowFocus(event) {
   });
 }
 
-listen("pointerover focusin", onHover, false);
+listenIn(":is([class*='st-key-icon_'], .st-key-theme, .st-key-model_menu) button", "pointerover focusin", onHover);
 listen("pointerdown", onPress, true);
 listen("pointerup click", onRelease, true);
-listen("click", onClick, false);
-listen("click", onChoice, false);
+listenIn("button[data-copy]", "click", onCopy);
+listenIn(CHOICE, "click", uncover);
 listen("focusin", onRowFocus, false);
 listen("input", countTyped, false);
 listen("keydown", onLeave, true);

@@ -155,15 +155,10 @@ function openFind() {
   button?.click();
 }
 
-function onFindClick(event) {
-  const step = event.target.closest?.(`${PLACES} button[data-step]`);
-  const place = event.target.closest?.(PLACE);
-  if (step) stepPlace(Number(step.dataset.step));
-  else if (place) goToPlace(Number(place.dataset.turn));
-  else if (event.target.closest?.(FIND_BUTTON) && !document.querySelector(FIND_FIELD)) {
-    find.turn = null;
-    whenReady(() => document.querySelector(FIND_FIELD), (field) => field.focus());
-  }
+function onFindOpen() {
+  if (document.querySelector(FIND_FIELD)) return;
+  find.turn = null;
+  whenReady(() => document.querySelector(FIND_FIELD), (field) => field.focus());
 }
 
 function onFindKey(event) {
@@ -181,6 +176,8 @@ function onFinding(event) {
   if (!isInside || isTyped) document.documentElement.classList.toggle("finding", Boolean(isInside));
 }
 
-listen("click", onFindClick, false);
+listenIn(`${PLACES} [data-step]`, "click", (step) => stepPlace(Number(step.dataset.step)));
+listenIn(PLACE, "click", (place) => goToPlace(Number(place.dataset.turn)));
+listenIn(FIND_BUTTON, "click", onFindOpen);
 listen("keydown", onFindKey, true);
 listen("focusin input", onFinding, false);

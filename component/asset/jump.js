@@ -1,6 +1,7 @@
 // Scrolls from a summary to its turns, from a fold's line to its card, and to recalled turns.
 const CARD = "st-key-card_";
 const FOLD = "st-key-fold_";
+const FOLD_SUMMARY = `[class*='${FOLD}'] summary`;
 const MORE = "[class*='st-key-more_question_']";
 const TURN_LINK = `:is([class*='${CARD}'], [class*='${FOLD}']) a[href^='#turn-']`;
 const TOP_PIXELS = 72;
@@ -46,9 +47,7 @@ function turnAt(number) {
   return document.querySelector(`.st-key-turn_${number}`);
 }
 
-function onToTurns(event) {
-  const button = event.target.closest?.(`button.to-turns, button.recalled-turn, ${TURN_LINK}`);
-  if (!button) return;
+function onToTurns(button, event) {
   event.preventDefault(); // a link stays in the page
   const [first, last] = button.hash?.split("-").slice(1) ?? [button.dataset.first, button.dataset.last];
   uncoverChat();
@@ -108,10 +107,9 @@ function holdElement(key, element) {
   setTimeout(release, SETTLE_MILLISECONDS);
 }
 
-function onFold(event) {
-  const line = event.target.closest?.(`[class*='${FOLD}'] summary`);
+function onFold(line) {
   // The event is captured before the line opens. A record from before a reset has no card.
-  if (!line || line.closest("details").open || line.closest("[class*='st-key-past_']")) return;
+  if (line.closest("details").open || line.closest("[class*='st-key-past_']")) return;
   if (!isSeen(document.querySelector(".st-key-panel"))) return;
   const fold = line.closest(`[class*='${FOLD}']`);
   const id = keyOf(fold).slice(FOLD.length).replace(/_whole$/, "");
@@ -133,9 +131,7 @@ function showCard(card) {
 }
 
 // An opened line or message stays in place, also at the end of the chat; a closed message's button stays in place.
-function onOpen(event) {
-  const button = event.target.closest?.(`[class*='${FOLD}'] summary, ${MORE} button`);
-  if (!button) return;
+function onOpen(button) {
   holdPlace(document.querySelector(SCROLLER));
   const more = button.closest(MORE);
   if (more?.parentElement.querySelector("[class*='st-key-whole_question_']")) {
@@ -145,8 +141,7 @@ function onOpen(event) {
 
 // The form for editing a question or an answer is focused once drawn, and scrolled to its first line and, where there is
 // room, its buttons.
-function onEdit(event) {
-  if (!event.target.closest?.("button[data-press^='edit']")) return;
+function onEdit() {
   holdPlace(document.querySelector(SCROLLER));
   const find = () => document.querySelector(".st-key-edit_choice")?.closest("[data-testid='stForm']")?.querySelector("textarea");
   whenReady(find, (field) => {
@@ -167,7 +162,7 @@ function bringDown(field) {
   holdPlace(box);
 }
 
-listen("click", onOpen, true);
-listen("click", onToTurns, false);
-listen("click", onFold, true);
-listen("click", onEdit, false);
+listenIn(`${FOLD_SUMMARY}, ${MORE} button`, "click", onOpen, true);
+listenIn(`button.to-turns, button.recalled-turn, ${TURN_LINK}`, "click", onToTurns);
+listenIn(FOLD_SUMMARY, "click", onFold, true);
+listenIn("button[data-press^='edit']", "click", onEdit);

@@ -58,12 +58,6 @@ function stepQuestion(step) {
   else if (wanted > 0) goToTurns(wanted, wanted);
 }
 
-function onSkip(event) {
-  const to = event.target.closest?.("button[data-skip]")?.dataset.skip;
-  if (to === "field") document.querySelector(FIELD)?.focus();
-  if (to === "panel") toPanel();
-}
-
 function onFocus({ target }) {
   if (target.matches("section[role='dialog']") && !target.contains(focused?.element ?? null)) enterDialog(target);
   const keyed = target.closest(target.dataset.press ? LASTING : "[class*='st-key-']");
@@ -123,7 +117,8 @@ function nameOf(element) {
   return element.dataset.press ? element.ariaLabel : element.textContent;
 }
 
-listen("click", onSkip, false);
+listenIn("button[data-skip='field']", "click", () => document.querySelector(FIELD)?.focus());
+listenIn("button[data-skip='panel']", "click", toPanel);
 listen("keydown", onShortcut, true);
 listen("focusin", onFocus, false);
 listen("focusout", onBlur, false);

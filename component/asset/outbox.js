@@ -45,9 +45,7 @@ function now() {
   return performance.timeOrigin + performance.now();
 }
 
-function onPlainPress(event) {
-  const button = event.target.closest?.("button[data-press]");
-  if (!button) return;
+function onPlainPress(button) {
   presses = [...presses, { ...button.dataset, at: now() }];
   sendOutbox();
 }
@@ -96,4 +94,4 @@ function giveBack(message) {
   else sessionStorage.setItem(key, text);
 }
 
-listen("click", onPlainPress, false);
+listenIn("button[data-press]", "click", onPlainPress);

@@ -117,10 +117,7 @@ function uncoverChat() {
   if (panel.isOver && panel.isOpen) closePanel();
 }
 
-function onPanelClick(event) {
-  const button = event.target.closest?.(PANEL_OPENER);
-  if (event.target.closest?.("button.close-panel")) closePanel();
-  if (!button) return;
+function openPanel(button) {
   panel.opener = button;
   turnPanel(true);
   const drawn = document.querySelector(PANEL);
@@ -144,7 +141,8 @@ function onBesidePanel(event) {
 }
 
 const panelRoom = new ResizeObserver(fitPanel);
-listen("click", onPanelClick, false);
+listenIn("button.close-panel", "click", closePanel);
+listenIn(PANEL_OPENER, "click", openPanel);
 listen("mousedown", onBesidePanel, false);
 listen("pointerdown pointermove pointerup", onEdge, false);
 listen("keydown", onEdgeKey, false);

@@ -81,9 +81,8 @@ function drawnBubble({ id, text, files }, isHeld) {
   return bubble;
 }
 
-function onQueue(event) {
-  const button = event.target.closest?.("button[data-queue]");
-  const message = button && outbox.find(({ id }) => id === button.dataset.id);
+function onQueue(button) {
+  const message = outbox.find(({ id }) => id === button.dataset.id);
   if (!message?.waits) return;
   if (button.dataset.queue === "send") sendNow(message, false);
   else if (button.dataset.queue === "edit") edited = message.id;
@@ -119,6 +118,6 @@ function endEditing(text) {
   drawQueue();
 }
 
-listen("click", onQueue, false);
+listenIn("button[data-queue]", "click", onQueue);
 listen("keydown", onQueueKey, true);
 listen("focusout", onQueueBlur, false);

@@ -210,15 +210,10 @@ function markPopovers() {
   });
 }
 
-function onEarlier(event) {
-  if (!event.target.closest?.(".st-key-earlier button")) return;
+function onEarlier() {
   const turn = document.querySelector(TURN);
   scroll.follows = false;
   scroll.anchor = { key: keyOf(turn), top: turn.getBoundingClientRect().top };
-}
-
-function onToEnd(event) {
-  if (event.target.closest?.("button.to-end, .st-key-regenerate button, .st-key-retry button, .st-key-go_on button")) scrollToEnd();
 }
 
 const pageResize = new ResizeObserver(onResize);
@@ -226,5 +221,5 @@ const pageResize = new ResizeObserver(onResize);
 const pageChange = new MutationObserver(onChange);
 listen("scroll", onScroll, true);
 listen("wheel touchmove keydown pointerdown", onGesture, { passive: true });
-listen("click", onEarlier, true);
-listen("click", onToEnd, false);
+listenIn(".st-key-earlier button", "click", onEarlier, true);
+listenIn("button.to-end, :is(.st-key-regenerate, .st-key-retry, .st-key-go_on) button", "click", scrollToEnd);

@@ -37,13 +37,11 @@ function onSlashKey(event) {
   event.stopImmediatePropagation();
 }
 
-function onSlashPress(event) {
-  const option = event.target.closest?.(`${SLASH} li`);
-  if (!option) return;
+function onSlashPress(option, event) {
   event.preventDefault(); // the field keeps the focus
   if (event.type === "click") setField(document.querySelector(FIELD), option.dataset.command);
 }
 
 listen("input focusin focusout", onSlashInput, false);
 listen("keydown", onSlashKey, true);
-listen("mousedown click", onSlashPress, false);
+listenIn(`${SLASH} li`, "mousedown click", onSlashPress);
