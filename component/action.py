@@ -243,26 +243,20 @@ def regenerate(identifier: str) -> None:
 
 
 def regenerate_in_branch(identifier: str, turn: int) -> None:
-    def answer() -> str:
-        turns = service_provider.current().turns
-        return turns.regenerate(identifier, turn=turn, options=page_state.options()).session_id
-
-    _open_branch(answer)
+    options = page_state.options()
+    _open_branch(lambda: service_provider.current().turns.regenerate(identifier, turn=turn, options=options).session_id)
 
 
-def edit(identifier: str, turn: int, text: str, *, on_done: Callable[[], None]) -> None:
-    def ask() -> str:
-        branch = service_provider.current().turns.edit(identifier, turn, text, options=page_state.options())
-        on_done()  # not behind this: `_open_branch` ends the callback
-        return branch
+def edit(identifier: str, turn: int, text: str, *, is_answer: bool, on_done: Callable[[], None]) -> None:
+    """Asks an edited question in a branch, or saves an edited answer."""
 
-    _open_branch(ask)
-
-
-def edit_answer(identifier: str, turn: int, text: str, *, on_done: Callable[[], None]) -> None:
     def edit_it() -> str:
-        edited = service_provider.current().sessions.edit_answer(identifier, turn, text)
-        on_done()
+        service = service_provider.current()
+        if is_answer:
+            edited = service.sessions.edit_answer(identifier, turn, text)
+        else:
+            edited = service.turns.edit(identifier, turn, text, options=page_state.options())
+        on_done()  # not behind this: `_open_branch` ends the callback
         return edited
 
     _open_branch(edit_it)

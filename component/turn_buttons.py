@@ -23,21 +23,24 @@ def is_open(identifier: str, turn: int, press: str = "edit") -> bool:
     return bool(st.session_state.get(_OPEN) == (identifier, turn, press))
 
 
-def draw_form(words: Words, identifier: str, turn: TurnView, *, is_answer: bool = False) -> None:
+def draw_form(words: Words, identifier: str, turn: TurnView, press: str = "edit") -> None:
     """Draws the form that edits a turn's question or answer; it stays open if that is refused."""
-    labels, key = words.sessions, f"{'edited_answer' if is_answer else 'edited'}_{identifier}_{turn.number}"
-    question = "edit_question", labels.question, turn.user_text, labels.ask_in_branch, action.edit
-    answer = "edit_answer", labels.edit_answer, turn.answer_text, words.save, action.edit_answer
-    name, label, text, save, act = answer if is_answer else question
+    labels, is_answer = words.sessions, press == "edit_answer"
+    key = f"{'edited_answer' if is_answer else 'edited'}_{identifier}_{turn.number}"
+    question = "edit_question", labels.question, turn.user_text, labels.ask_in_branch
+    answer = "edit_answer", labels.edit_answer, turn.answer_text, words.save
+    name, label, text, save = answer if is_answer else question
     note = f":material/alt_route: {labels.edit_answer_branch if is_answer else labels.edit_note}"
-
-    def take() -> None:
-        act(identifier, turn.number, str(st.session_state[key]), on_done=_close)
-
     with st.form(name):
         st.text_area(label, value=text, key=key, height="content", label_visibility="collapsed")
         widget.draw_note(labels.edit_answer_note if is_answer and turn.is_last else note)
-        dialog.draw_choice(save, take, cancel=words.cancel, on_cancel=_close, key="edit_{}")
+        about = identifier, turn.number, key, press
+        dialog.draw_choice(save, _edit, *about, cancel=words.cancel, on_cancel=_close, key="edit_{}")
+
+
+def _edit(identifier: str, turn: int, key: str, press: str) -> None:
+    text, is_answer = str(st.session_state[key]), press == "edit_answer"
+    action.edit(identifier, turn, text, is_answer=is_answer, on_done=_close)
 
 
 def _close() -> None:

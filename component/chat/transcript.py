@@ -318,7 +318,7 @@ def _draw_words(now: PageState, identifier: str, turn: TurnView, shown: Shown) -
         if ended := tuple(step for step in turn.steps if step.status != "running"):
             draw_steps(now, identifier, replace(turn, steps=ended))
         if turn_buttons.is_open(identifier, turn.number, "edit_answer"):
-            turn_buttons.draw_form(now.words, identifier, turn, is_answer=True)
+            turn_buttons.draw_form(now.words, identifier, turn, "edit_answer")
         elif turn.answer_text:
             st.markdown(answer_markdown(turn.answer_text), anchors=False)
         draw_step_list(now, pending)

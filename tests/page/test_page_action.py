@@ -327,17 +327,17 @@ def regenerate_in_a_branch(about: About) -> Iterator[Press]:
     assert [turn.user_text for turn in about.new.turns] == [turn.user_text for turn in about.turns[:2]]
 
 
-@shows("turn_buttons._ask", "action.edit")
+@shows("turn_buttons._edit", "action.edit")
 def edit_a_question(about: About) -> Iterator[Press]:
     about.fields["edited"] = "Another question"
-    yield partial(handler("turn_buttons._ask"), about.session_id, 2, "edited")
+    yield partial(handler("turn_buttons._edit"), about.session_id, 2, "edited", "edit")
     assert [turn.user_text for turn in about.new.turns] == [about.turns[0].user_text, "Another question"]
 
 
-@shows("turn_buttons._save", "action.edit_answer")
+@shows("turn_buttons._edit", "action.edit")
 def edit_an_answer(about: About) -> Iterator[Press]:
     about.fields["edited"] = "고친 답변"
-    yield partial(handler("turn_buttons._save"), about.session_id, TURNS, "edited")
+    yield partial(handler("turn_buttons._edit"), about.session_id, TURNS, "edited", "edit_answer")
     assert (about.last_turn.answer_text, about.last_turn.attempts) == ("고친 답변", (1, 2))
 
 
