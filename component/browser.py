@@ -11,7 +11,7 @@ from component import attaching, page_state, redraw, turn_buttons, widget
 from component.bridge import delivery
 from component.chat import composer
 from component.page_state import PageState
-from component.panel import ledger_box, record_dialog, summary_panel
+from component.panel import record_dialog, summary_panel
 from component.setting import setting_dialog
 from graph.attachment import MAX_BYTES, REFUSED_KINDS
 
@@ -34,7 +34,7 @@ _SCRIPTS = (
     "visitor.js",
 )
 _KEY = "browser"
-PRESSES: Final[turn_buttons.Acts] = {"add_fact": record_dialog.add_fact, "strike": ledger_box.strike}
+PRESSES: Final[turn_buttons.Acts] = {"add_fact": record_dialog.add_fact, "strike": summary_panel.strike}
 
 
 def draw(now: PageState) -> None:
@@ -79,7 +79,7 @@ def _draw_requests() -> None:
     component(
         key=_KEY,
         on_sent_change=_hearing("sent", take_sent),
-        on_taken_back_change=_hearing("taken_back", _take_back),
+        on_taken_back_change=_hearing("taken_back", composer.take_back),
         on_refused_files_change=_hearing("refused_files", attaching.refuse),
         on_turns_change=_hearing("turns", _show_turns),
         on_record_change=_hearing("record", summary_panel.show_card),
@@ -96,11 +96,6 @@ def take_sent(sent: Mapping[str, Any]) -> None:
         composer.take_sent(sent["messages"])
     if sent["presses"]:
         turn_buttons.press(sent["presses"], PRESSES)
-
-
-def _take_back(message_id: str) -> None:
-    composer.take_back(message_id)
-    redraw.changed()
 
 
 def _show_turns(count: float) -> None:

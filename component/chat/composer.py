@@ -69,6 +69,7 @@ def take_back(message_id: str) -> None:
     """Forgets a message that waited; its files are again for the next one."""
     st.session_state.get(_WAITING, {}).pop(message_id, None)
     attaching.take_back(f"user-{message_id}")
+    redraw.changed()
 
 
 def _take(message: _Sent, heard: dict[str, str | None]) -> None:

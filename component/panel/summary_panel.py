@@ -1,21 +1,22 @@
-"""Draws the panel: summaries, chart, costs, savings and pins."""
+"""Draws the panel: summaries, chart, costs, savings, pins and the ledger."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import streamlit as st
 
 from component import dialog, page_state, project_choice, redraw, turn_buttons, widget
-from component.bridge import delivery
+from component.bridge import delivery, service_provider
 from component.format import format_count, format_money, format_percent, format_tokens
 from component.page_state import PageState
-from component.panel import card, input_tab, ledger_box, panel_head, record_dialog
+from component.panel import card, input_tab, panel_head, record_dialog
 from component.project import project_tab
 from component.words.wording import describe_facts
 from component.words.words import Words
-from graph.value.view import FORECAST_TURNS, ChartPoint, CostView, Money, PinView, Savings, Statistics
+from graph.value.view import FORECAST_TURNS, ChartPoint, CostView, KeptLine, Money, PinView, Savings, Statistics
 
 
 def draw_pin_list(now: PageState, pins: PinView) -> None:
@@ -39,6 +40,55 @@ def draw_pin_list(now: PageState, pins: PinView) -> None:
                 for pinned in pins.messages
             ]
             st.html(f'<ul class="pins">{"".join(rows)}</ul>')
+
+
+_LEDGER = "ledger"
+
+
+def draw_ledger(now: PageState) -> None:
+    """Draws what is kept of the user's words in the open chat, with what strikes a line out or restores it."""
+    if now.session is None:
+        return
+    view, labels = now.service.folds.ledger(now.session.session_id), now.words.ledger
+    if not view.lines:
+        return
+    standing = [line for line in view.lines if line.state in ("sent", "no_room")]
+    if outside := sum(line.state == "no_room" for line in standing):
+        widget.draw_note(labels.over.format(count=outside))
+    used, budget = format_count(view.used_tokens), format_count(view.budget_tokens)
+    label = labels.title.format(count=len(standing), used=used, budget=budget)
+    if box := widget.open_box(label, _LEDGER, "format_quote"):
+        with box:
+            widget.draw_note(labels.note)
+            rows = "".join(_kept_row(now.words, now.session.session_id, line) for line in view.lines)
+            st.html(f'<ul class="ledger">{rows}</ul>')
+
+
+def strike(asked: Mapping[str, str]) -> Callable[[], None]:
+    """Strikes a line out, or restores it, on a press of its button."""
+    is_struck = asked["wanted"] == "true"
+
+    def change() -> None:
+        service_provider.current().folds.strike(asked["session"], asked["line"], is_struck=is_struck)
+
+    st.session_state[_LEDGER] = True  # its label changes, with which the box would close
+    page_state.attempt(change)
+    return partial(redraw.ask, [redraw.PANEL])
+
+
+def _kept_row(words: Words, identifier: str, line: KeptLine) -> str:
+    labels, text = words.ledger, html.escape(line.text)
+    is_out = line.state in ("struck", "taken_back")
+    label = f"{labels.restore if is_out else labels.strike}: {line.text}"
+    button = turn_buttons.markup(
+        "strike", label, {"session": identifier, "line": line.id}, icon="undo" if is_out else "close", is_on=is_out
+    )
+    about = " · ".join(filter(None, (labels.kinds[line.kind], labels.states.get(line.state))))
+    return (
+        f'<li data-state="{line.state}"><p>{f"<del>{text}</del>" if is_out else text}</p>'
+        f"<p><span>{about}</span>{widget.turn_link(words, line.turn, words.input.turn.format(turn=line.turn))}</p>"
+        f'<div class="turn-buttons">{button}</div></li>'
+    )
 
 
 def draw_cost_box(now: PageState, identifier: str) -> None:
@@ -248,7 +298,7 @@ def _draw_history(now: PageState) -> None:
     with st.container():
         if identifier:
             draw_pin_list(now, now.service.folds.pins(identifier))
-            ledger_box.draw(now)
+            draw_ledger(now)
     is_sent, cards = following.sent_turns is None, redraw.cards(records, following)
     for record, is_unused in reversed(cards):
         card.draw(now, record, can_restore=not is_unused)

@@ -87,7 +87,8 @@ def _draw_presets(now: PageState, key: str, presets: Mapping[str, str]) -> None:
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 name = st.selectbox(labels.load, [*presets], key=_PRESET, index=None, placeholder=labels.choose)
                 look = {"type": "secondary", "disabled": name is None}
-                widget.draw_action(labels.use, "use_preset", "", _use, key, presets.get(name or "", ""), **look)
+                text = {key: presets.get(name or "", "")}
+                widget.draw_action(labels.use, "use_preset", "", state.update, text, **look)
                 widget.draw_action(
                     now.words.delete, "icon_forget_preset", "delete", _forget, name, disabled=name is None
                 )
@@ -98,10 +99,6 @@ def _draw_presets(now: PageState, key: str, presets: Mapping[str, str]) -> None:
             st.text_input(labels.name, key=_NEW_NAME, placeholder=labels.hint)
             st.form_submit_button(labels.keep, key="keep_preset", on_click=_keep, args=(key,))
         widget.show_error(now.words, dialog.outcome(_PRESET)[1])
-
-
-def _use(key: str, text: str) -> None:
-    st.session_state[key] = text
 
 
 def _forget(name: str) -> None:

@@ -64,7 +64,7 @@ def _draw_summaries(now: PageState) -> None:
     if state.get(_RATE) != state[page_state.RATE]:
         state[_RATE] = state[page_state.RATE]
     is_off = not panel_head.is_used(now)
-    look = {"help": words.rate_help, "disabled": is_off, "on_change": _take_rate}
+    look = {"help": words.rate_help, "disabled": is_off, "on_change": lambda: page_state.set_rate(state[_RATE])}
     panel_head.draw_slider(words, "settings", None, _RATE, **look)
     widget.draw_note(words.rate_unused if is_off else words.rate_note)
     names = {name: words.strategies.get(name, name) for name in now.service.sessions.strategies()}
@@ -84,10 +84,6 @@ def _draw_summaries(now: PageState) -> None:
 def _draw_choice(label: str, name: str, names: Mapping[str, str]) -> None:
     key = widget.choice_key(name)
     st.selectbox(label, [*names], key=key, format_func=names.__getitem__, persist_state="session")
-
-
-def _take_rate() -> None:
-    page_state.set_rate(st.session_state[_RATE])
 
 
 def _compact(identifier: str) -> None:

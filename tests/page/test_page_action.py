@@ -21,7 +21,7 @@ from streamlit.testing.v1 import AppTest
 
 from component import action, background, browser, page_state
 from component.bridge import service_provider
-from component.panel import ledger_box, record_dialog
+from component.panel import record_dialog, summary_panel
 from component.panel.record_dialog import Target
 from component.project import project_form
 from component.setting import setting_dialog
@@ -419,10 +419,10 @@ def add_a_missing_fact(about: About) -> Iterator[Press]:
     assert fact in about.record.kept_facts
 
 
-@shows("ledger_box.strike")
+@shows("summary_panel.strike")
 def strike_a_line(about: About) -> Iterator[Press]:
     line = about.service.folds.ledger(about.session_id).lines[0]
-    yield partial(ledger_box.strike, {"session": about.session_id, "line": line.id, "wanted": "true"})
+    yield partial(summary_panel.strike, {"session": about.session_id, "line": line.id, "wanted": "true"})
     assert about.service.folds.ledger(about.session_id).lines[0].state == "struck"
 
 
