@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -18,7 +17,7 @@ from component.panel import panel_head
 from component.words.part import SteeringWords
 from component.words.wording import words_of
 from component.words.words import Words
-from graph.value.matcher import BoundedMatcher, TooManyStepsError
+from graph.value.matcher import Piece, differences
 from graph.value.record import Record
 
 if TYPE_CHECKING:
@@ -157,42 +156,6 @@ def _make(about: Target, make: Callable[[Folds], Record], done: Callable[[Record
 
 def _labels() -> SteeringWords:
     return words_of(st.session_state[page_state.LANGUAGE]).steering
-
-
-# Including the white space after it, which alone would match everywhere and split changes.
-_WORD: Final = re.compile(r"\S+\s*|\s+")
-_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
-
-
-class Piece(NamedTuple):
-    text: str
-    is_changed: bool
-
-
-def differences(old: str, new: str) -> tuple[list[Piece], list[Piece]] | None:
-    """Splits both texts into equal and changed pieces: deleted ones in the old text, added ones in the new.
-
-    White space alone is no difference. Texts that take too long to compare by words are compared by lines; None if
-    lines take too long, too.
-    """
-    for part in (_WORD, _LINE):
-        try:
-            return _differences(part.findall(old), part.findall(new))
-        except TooManyStepsError:
-            continue
-    return None
-
-
-def _differences(before: Sequence[str], after: Sequence[str]) -> tuple[list[Piece], list[Piece]]:
-    left: list[Piece] = []
-    right: list[Piece] = []
-    matcher = BoundedMatcher([*map(str.strip, before)], [*map(str.strip, after)])
-    for kind, old_from, old_to, new_from, new_to in matcher.get_opcodes():
-        is_changed = kind != "equal"
-        for pieces, parts in ((left, before[old_from:old_to]), (right, after[new_from:new_to])):
-            if parts:
-                pieces.append(Piece("".join(parts), is_changed))
-    return left, right
 
 
 _COLUMN_PIXELS = 280

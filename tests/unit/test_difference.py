@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from component.panel.record_dialog import Piece, differences
+from graph.value.matcher import Piece, differences
 
 TEXTS = st.text(max_size=60) | st.lists(
     st.sampled_from(["가격은", "100만", "원", "👍", "\x00", "\n", " ", "  ", "not", "", "가" * 200]), max_size=40
