@@ -16,30 +16,16 @@ from graph.value.error import AttachmentError, BusyError, InputError, PathError,
 from graph.value.record import Record
 from graph.value.view import EXAMPLE_MODEL, FactCount, TurnView
 
-_REFUSALS = {
-    "before_reset",
-    "compact_stopped",
-    "no_effect",
-    "no_reset",
-    "not_active",
-    "not_last",
-    "not_shorter",
-    "nothing_to_compact",
-    "pin_budget",
-    "reset_words",
-    "stands_verbatim",
-}
+_REFUSALS: Final = {
+    "before_reset", "compact_stopped", "no_effect", "no_reset", "not_active", "not_last", "not_shorter",
+    "nothing_to_compact", "pin_budget", "reset_words", "stands_verbatim"
+}  # fmt: skip
 # Details that tell a user nothing: an id, a number of a turn or a line, how many answers the server writes at once.
 _BARE: Final = {"not_an_export", "not_found", "not_last", "server_busy", "user_busy"}
 # Reasons whose details are figures; other details may be names that look like figures.
 _WITH_FIGURES: Final = {
-    "instructions_too_long",
-    "message_too_long",
-    "not_shorter",
-    "over_guessed_window",
-    "over_window",
-    "too_long",
-}
+    "instructions_too_long", "message_too_long", "not_shorter", "over_guessed_window", "over_window", "too_long"
+}  # fmt: skip
 _FIGURE: Final = re.compile(r"\d+")
 
 
