@@ -126,46 +126,38 @@ def draw_chart(words: Words, points: Sequence[ChartPoint]) -> None:
     if not points:
         widget.draw_note(words.chart_empty)
         return
-    slot = st.empty()
-    slot.skeleton(height=HEIGHT_PIXELS)
-    # Imported late: the import takes a second, and most script runs draw no chart.
-    import altair as alt  # noqa: PLC0415
-
     rows = [
         {"turn": point.turn, "tokens": tokens, "kind": kind}
         for point in points
         for kind, tokens in ((words.chart_sent, point.sent_tokens), (words.chart_full, point.full_tokens))
     ]
-    is_short = len(points) <= _SHORT_TURNS
-    has_folds = is_short and any(point.has_fold for point in points)
-    kinds = [words.chart_sent, words.chart_full, words.chart_fold][: 2 + has_folds]
-    colour = _TEXT_COLOURS[st.context.theme.type or "light"]
-    axis = alt.Axis(tickMinStep=1, format="d", grid=False, labelColor=colour, titleColor=colour)
-    scale = alt.Scale(domain=[points[0].turn, max(points[-1].turn, points[0].turn + 1)], nice=False)
-    turns = alt.X("turn:Q", title=words.chart_turn, axis=axis, scale=scale)
-    amounts = alt.Axis(format=",d", labelColor=colour, titleColor=colour)
-    legend = alt.Legend(orient="top", symbolType="stroke", symbolSize=80, columnPadding=8, labelColor=colour)
-    colour_of_kind = alt.Color("kind:N", title=None, sort=kinds, legend=legend)
-    dashes = alt.Scale(range=[[1, 0], [4, 2], [1, 3]])
-    dash_of_kind = alt.StrokeDash("kind:N", title=None, sort=kinds, scale=dashes, legend=legend)
-    common = {"x": turns, "color": colour_of_kind, "strokeDash": dash_of_kind}
-    tooltip = [
-        alt.Tooltip("turn:Q", title=words.chart_turn),
-        alt.Tooltip("kind:N", title=" "),
-        alt.Tooltip("tokens:Q", title=words.chart_tokens, format=",d"),
-    ]
-    tokens = alt.Y("tokens:Q", title=words.chart_tokens, axis=amounts)
-    lines = alt.Chart({"values": rows}).mark_line(point=len(points) <= _DOTTED_TURNS)
-    lines = lines.encode(y=tokens, tooltip=tooltip, **common)
     folds = [{"turn": point.turn, "kind": words.chart_fold} for point in points if point.has_fold]
-    rules = alt.Chart({"values": folds}).mark_rule().encode(**common)
-    last = points[-1]
+    has_folds = bool(folds) and len(points) <= _SHORT_TURNS
+    last, colour = points[-1], _TEXT_COLOURS[st.context.theme.type or "light"]
+    text = {"labelColor": colour, "titleColor": colour}
+    turn = {"field": "turn", "type": "quantitative", "title": words.chart_turn}
+    tokens = {"field": "tokens", "type": "quantitative", "title": words.chart_tokens}
+    legend = {"orient": "top", "symbolType": "stroke", "symbolSize": 80, "columnPadding": 8, "labelColor": colour}
+    kinds = [words.chart_sent, words.chart_full, words.chart_fold][: 2 + has_folds]
+    kind = {"field": "kind", "type": "nominal", "title": None, "sort": kinds, "legend": legend}
+    axis = {"tickMinStep": 1, "format": "d", "grid": False, **text}
+    domain = [points[0].turn, max(last.turn, points[0].turn + 1)]
+    common = {
+        "x": {**turn, "axis": axis, "scale": {"domain": domain, "nice": False}},
+        "color": kind,
+        "strokeDash": {**kind, "scale": {"range": [[1, 0], [4, 2], [1, 3]]}},
+    }
+    tooltip = [turn, {"field": "kind", "type": "nominal", "title": " "}, {**tokens, "format": ",d"}]
+    lines = {
+        "data": {"values": rows},
+        "mark": {"type": "line", "point": len(points) <= _DOTTED_TURNS},
+        "encoding": {**common, "y": {**tokens, "axis": {"format": ",d", **text}}, "tooltip": tooltip},
+    }
+    rules = {"data": {"values": folds}, "mark": "rule", "encoding": common}
+    look = {"height": HEIGHT_PIXELS, "background": "transparent"}
     sent, full = format_count(last.sent_tokens), format_count(last.full_tokens)
-    slot.altair_chart(
-        (rules + lines if has_folds else lines).properties(height=HEIGHT_PIXELS, background="transparent"),
-        key="chart",
-        alt=words.chart_alt.format(turn=last.turn, sent=sent, full=full),
-    )
+    alt = words.chart_alt.format(turn=last.turn, sent=sent, full=full)
+    st.vega_lite_chart({**look, "layer": [rules, lines][not has_folds :]}, key="chart", alt=alt)
 
 
 def draw_savings_box(words: Words, savings: Savings, *, has_records: bool) -> None:
