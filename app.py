@@ -46,7 +46,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
             _end(f"Turnfold can't start: {error} {error.advice}".rstrip())
         gc.freeze()  # imported modules stay; garbage collection needn't scan them
         service_provider.provide(service)
-        stack.callback(service_provider.close)
+        stack.callback(service_provider.provide, None)
         security.widen()
         delivery.use_loop(asyncio.get_running_loop())
         stack.callback(delivery.use_loop, None)

@@ -97,7 +97,7 @@ def begin() -> PageState:
 
     Raises:
         SignInError: Nobody is signed in.
-        TurnfoldError: The service can't be opened or the session can't be read.
+        TurnfoldError: The server is shutting down, or the session can't be read.
     """
     service = service_provider.current()
     spoken = language(service)

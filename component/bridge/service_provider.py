@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 import streamlit as st
@@ -14,7 +13,7 @@ from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_N
 from websockets import http11
 
 from graph.server.identity import Identity, identity_of, is_loopback
-from graph.server.settings import Settings, load_settings
+from graph.server.settings import Settings
 from graph.value.error import ClosingError, SettingsError, SignInError, TurnfoldError
 
 if TYPE_CHECKING:
@@ -108,18 +107,11 @@ def _check_address(*, is_open: bool) -> None:
 
 class _Provided:
     service: ChatService | None = None
-    is_closed = False
 
 
 def provide(service: ChatService | None) -> None:
+    """Sets the server's service; None removes it at shutdown."""
     _Provided.service = service
-    _Provided.is_closed = False
-
-
-def close() -> None:
-    """Removes the service at shutdown; from then on no page opens its own."""
-    _Provided.service = None
-    _Provided.is_closed = True
 
 
 def current() -> ChatService:
@@ -128,7 +120,6 @@ def current() -> ChatService:
     Raises:
         SignInError: Nobody is signed in, or the sign-in has ended.
         ClosingError: The server is shutting down.
-        TurnfoldError: The page's own service can't be opened.
     """
     service = opened()
     identity = visitor(service.settings)
@@ -146,20 +137,7 @@ def is_signed_out() -> bool:
 
 
 def opened() -> ChatService:
-    """Returns the server's service, which belongs to no user; a page that runs without `app.py` opens its own.
-
-    Raises:
-        ClosingError: The server is shutting down.
-        TurnfoldError: The page's own service can't be opened.
-    """
-    if _Provided.is_closed:
+    """Returns the server's service, which belongs to no user. Raises `ClosingError` if the server is shutting down."""
+    if _Provided.service is None:
         raise ClosingError
-    return _Provided.service or _own_service()[0]
-
-
-@st.cache_resource(show_spinner=False, on_release=lambda opened: opened[1].close())
-def _own_service() -> tuple[ChatService, ExitStack]:
-    from graph.service import open_service  # noqa: PLC0415  # imports LangGraph, which a page with a provided service doesn't need
-
-    stack = ExitStack()
-    return stack.enter_context(open_service(load_settings())), stack
+    return _Provided.service

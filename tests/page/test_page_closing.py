@@ -22,7 +22,7 @@ def test_a_page_drawn_while_the_server_ends_says_so_and_opens_no_second_service(
 ) -> None:
     monkeypatch.setenv("TURNFOLD_DATA_DIR", str(tmp_path / "opened"))
     page.run()
-    service_provider.close()
+    service_provider.provide(None)
     assert "서버가 종료되는 중입니다" in page_text(page.run())
     with pytest.raises(ClosingError):
         service_provider.current()
@@ -32,6 +32,6 @@ def test_a_page_drawn_while_the_server_ends_says_so_and_opens_no_second_service(
 
 def test_the_health_of_a_server_that_ends_is_bad(service: ScriptedService) -> None:
     assert service_provider.current() is cast("ChatService", service)
-    service_provider.close()
+    service_provider.provide(None)
     answer = TestClient(Starlette(routes=[Route("/health", app.health)])).get("/health")
     assert (answer.status_code, answer.json()) == (503, {"status": "closing"})
