@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Protocol, cast, get_args
+from typing import Final, cast, get_args
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from component import page_state, redraw, widget
 from component.bridge import delivery, service_provider
@@ -37,13 +38,7 @@ _SMALL: Final = "small_pictures"
 Kept = Attachment | NamedImage
 
 
-class File(Protocol):
-    name: str
-
-    def getvalue(self) -> bytes: ...
-
-
-def take(files: Sequence[File]) -> None:
+def take(files: Sequence[UploadedFile]) -> None:
     """Reads files for the next message; what can't be read isn't sent, and says why.
 
     Streamlit passes each file on only once, even to the callback of an early press.
@@ -70,7 +65,7 @@ def refuse(told: object) -> None:
     redraw.changed()
 
 
-def _read(file: File) -> Kept:
+def _read(file: UploadedFile) -> Kept:
     data = file.getvalue()
     if is_image(file.name, data):
         if len(images_of(attached().values())) >= MAX_IMAGES:
