@@ -60,7 +60,7 @@ class ToolNode:
         asked = {
             call_id: _asked(call, servers[call["name"]], is_repeated=is_repeated)
             for call_id, call in named
-            if (is_repeated := _is_repeated(call, servers[call["name"]], state["messages"]))
+            if (is_repeated := repeats(state["messages"], call))  # that is asked whatever is allowed
             or _needs_word(servers[call["name"]], turn, deps)
         }
         if asked and turn.client is None:
@@ -81,11 +81,6 @@ def _needs_word(tool: ToolInfo, turn: TurnContext, deps: NodeDeps) -> bool:
     """Returns whether a call is only made if the user allows it, which nobody can in a program's turn."""
     is_allowed = turn.client is None and allowance_of(tool) in turn.mcp_allowed
     return deps.mcp.asks(tool) and not is_allowed
-
-
-def _is_repeated(call: ToolCall, tool: ToolInfo, messages: Sequence[AnyMessage]) -> bool:
-    """Returns whether a call would do again what an earlier attempt has done; that is asked whatever is allowed."""
-    return not tool.is_read_only and repeats(messages, call)
 
 
 def _asked(call: ToolCall, tool: ToolInfo, *, is_repeated: bool) -> dict[str, str]:

@@ -169,6 +169,13 @@ def test_an_attempt_that_only_read_or_was_declined_begins_anew(chat: Chat, serve
     assert chat.last_turn.steps == ()
 
 
+def test_a_call_that_still_waits_for_a_word_was_not_made(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(tools(ERASES), text("다시 답합니다."))
+    assert isinstance(chat.say(question(3))[-1], ToolAsked)
+    Chat(chat.service, chat.service.turns.edit(chat.session_id, 3, "지우지 말아 줘.")).events()
+    assert roles(server.bodies("chat")[-1])[-1] == "user"
+
+
 def test_a_call_that_was_cut_off_may_have_been_made(chat: Chat, server: FakeOpenAI, servers: ScriptedServers) -> None:
     servers.results["write_note"] = until_stopped
     server.script(tools(WRITES), text("확인해 보겠습니다."))

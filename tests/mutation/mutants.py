@@ -217,8 +217,8 @@ _ACCESS: Final = (
         "integration/test_mcp_turn",
         ("return deps.mcp.asks(tool) and not is_allowed", "return deps.mcp.asks(tool)"),
         ("return deps.mcp.asks(tool) and not is_allowed", "return False"),
-        ("turn.words.get(call_id, not _needs_word(tool, turn, deps))", "turn.words.get(call_id, True)"),
-        ("if not turn.words.get(call_id, not", "if not (not"),
+        ("if not turn.words.get(call_id, call_id not in asked)}", "if not turn.words.get(call_id, True)}"),
+        ("if not turn.words.get(call_id, call_id not in asked)}", "if call_id in asked}"),
     ),
     *group(
         "access",
@@ -294,6 +294,27 @@ _HOST: Final = (
     ),
 )
 
+_MADE: Final = (
+    *group(
+        "store",
+        "graph/core/made.py",
+        "integration/test_made_call",
+        ('call["id"] not in waiting and _has_acted', "_has_acted"),
+        ("isinstance(message, AIMessage) or earlier_attempt(message)", "isinstance(message, AIMessage)"),
+        ("return not tool.is_read_only and (result", "return (result"),
+        ("(result is None or text_of(result) not in _NOT_MADE)", "True"),
+        ("(result is None or text_of(result) not in _NOT_MADE)", "result is not None"),
+        ('json.dumps([call["name"], call["args"]], sort_keys=True)', 'json.dumps(call["name"])'),
+        ("if isinstance(message, AIMessage) and earlier_attempt(message):", "if isinstance(message, AIMessage):"),
+    ),
+    *group(
+        "store",
+        "graph/node/tool.py",
+        "integration/test_made_call",
+        ('if (is_repeated := repeats(state["messages"], call))', "if (is_repeated := False)"),
+    ),
+)
+
 _LONG_FILE: Final = (
     *group(
         "long file",
@@ -326,4 +347,5 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *_TOKEN_GUARD,
     *_HOST,
     *_LONG_FILE,
+    *_MADE,
 )
