@@ -194,7 +194,7 @@ def saved_chat_opened(stage: Stage) -> None:
     """It is a chat of its own, with all that the saved one has."""
     branch = stage.visitor.session_id
     open_file(stage, stage.folder / "chat.jsonl")
-    expect(stage.visitor.page.get_by_text(stage.words.sessions.opened.format(count=1))).to_be_attached()
+    expect(stage.visitor.page.get_by_text(stage.words.sessions.opened_one)).to_be_attached()
     stage.visitor.page.wait_for_url(lambda url: branch not in url)
     expect(stage.visitor.turn(4)).to_be_attached()
     copy = Chat(stage.service, stage.visitor.session_id)

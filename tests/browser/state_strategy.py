@@ -50,7 +50,7 @@ def expect_tokens_shown(stage: Stage, strategy: str) -> None:
 def first_summary_explained(stage: Stage) -> None:
     stage.visitor.open()
     panel, words = stage.open_panel(), stage.words
-    expect(panel.get_by_text(words.current_rate.format(rate="0.3"))).to_be_visible()
+    expect(panel.locator(".rate-now")).to_contain_text(words.rate_share.format(percent=30))
     expect(panel.get_by_text(words.turns_left.format(count=3))).to_have_count(0)  # the page beside it says so
     expect(panel.locator(".sample[data-begin]:visible")).to_contain_text(words.sample_notes[1].splitlines()[-1])
     stage.open_tab(words.input.tab)
@@ -64,7 +64,7 @@ def slider_moved(stage: Stage) -> None:
     stage.visitor.ask(question(1))
     stage.open_panel()
     move(stage, "ArrowRight", 4)
-    expect(stage.panel.get_by_text(stage.words.current_rate.format(rate="0.5"), exact=True)).to_be_visible()
+    expect(stage.panel.locator(".rate-now")).to_contain_text(stage.words.rate_share.format(percent=50))
     stage.close_panel()
     stage.open_sidebar()
     line = stage.visitor.find("settings").locator("p.rate")
@@ -74,8 +74,7 @@ def slider_moved(stage: Stage) -> None:
     stage.visitor.wait_for_marks(stage.visitor.find("panel_head"))
     expect(stage.panel.get_by_role("slider")).to_be_focused()
     move(stage, "ArrowLeft", 2)
-    rate = stage.words.current_rate.format(rate="0.4")
-    expect(stage.panel.get_by_text(rate, exact=True)).to_be_visible()
+    expect(stage.panel.locator(".rate-now")).to_contain_text(stage.words.rate_share.format(percent=40))
     stage.close_panel()
     stage.visitor.ask(question(2), question(3), question(4), first=2)
     expect(stage.open_panel().get_by_text(stage.words.card_rate.format(rate=0.4), exact=True)).to_be_visible()
