@@ -5,22 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from math import ceil
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, cast
 
+from graph.core.language import split_sentences
 from graph.core.open_question import question_start, without_question
 from graph.core.text import estimate_tokens
 from graph.fold.fact_compare import present_in
 from graph.fold.fact_find import Fact, fact_as_written, facts_in, is_instruction
 from graph.fold.fact_line import LINE_LABELS, FactLine, facts_of_line, line_within
-from graph.fold.fact_rule import Clause
+from graph.fold.fact_rule import asked_clauses, clauses_of, is_about, lifts_rule
 from graph.fold.replaced import superseded
-from graph.fold.wish import Wish, is_lasting, is_lifted, said_in, wish_of
-from graph.value.record import Record
+from graph.value.record import LedgerLine, Record, WordKind
 
 _LINE_SHARE: Final = 1 / 3
-# Where the bound can't follow from the wishes: in a window without room.
-_WISH_LINE_SHARE: Final = 1 / 2
 # So many turns are merged again that their text is an outline: what is right or wrong letter for letter is all that can
 # be kept of most.
 _OLD_LINE_SHARE: Final = 2 / 3
@@ -59,32 +56,27 @@ def without_line(summary: str) -> str:
 def carried_facts(records: Sequence[Record], since: Iterable[str] = ()) -> tuple[Fact, ...]:
     """Returns the facts of records (oldest first), heaviest first; each once. `since` has the user's words after them.
 
-    All of the user's lasting rules and prohibitions are among them, unless the ledger has them, but no value that a
-    later sentence replaced and nothing of a question that a later record answers. Weight depends on the kind alone.
-    Among equal weights, the first facts of each record precede all second ones, the newest record first: so no record
-    loses all of its facts to the others.
+    None is a rule of the user's, which the ledger keeps (`kept_lines`), a value that a later sentence replaced, or of a
+    question that a later record answers. Weight depends on the kind alone. Among equal weights, the first facts of each
+    record precede all second ones, the newest record first: so no record loses all of its facts to the others.
     """
     if not records:
         return ()
     found: dict[tuple[str, str], tuple[_Rank, Fact]] = {}
-    later: list[Clause] = []
     summaries = [*(without_question(record.summary) for record in records[:-1]), records[-1].summary]
     texts = [without_marks(without_line(summary)) for summary in summaries]
     readings = list(map(facts_in, texts))
     gone = superseded((*texts, *since))
     for age, (record, summary, reading) in enumerate(reversed([*zip(records, summaries, readings, strict=True)])):
-        said = said_in(without_marks(summary))
         counts: dict[float, int] = {}
-        for fact in (*_wishes(record, reading, said, later), *_held(record, reading, summary)):
+        for fact in _held(record, reading, summary):
             if fact.identity in gone:
                 continue
-            identity = (fact.text, "") if isinstance(fact, Wish) else fact.identity
             rank = _Rank(counts.setdefault(fact.weight, 0), age)
             counts[fact.weight] += 1
-            known = found.get(identity)
+            known = found.get(fact.identity)
             if known is None or rank < known[0]:
-                found[identity] = rank, fact
-        later += said
+                found[fact.identity] = rank, fact
     return tuple(fact for _, fact in sorted(found.values(), key=lambda each: (-each[1].weight, each[0])))
 
 
@@ -96,43 +88,41 @@ def carried_line(
     level: int = 1,
     fits: Callable[[str], bool] = lambda _: True,
 ) -> FactLine:
-    """Writes the line of facts that a record carries on, in up to a third of its tokens; of a merge of merges, in two.
+    """Writes the line of facts that a record carries on: up to a third of its tokens, two of a merge of merges."""
+    most_tokens = max_tokens * (_OLD_LINE_SHARE if level > 1 else _LINE_SHARE)
+    return line_within(facts, language, lambda line: estimate_tokens(line) <= most_tokens and fits(line))
 
-    Rules and prohibitions come first, as a record says them, and may take up to a half.
+
+def kept_lines(records: Sequence[Record]) -> tuple[LedgerLine, ...]:
+    """Returns the lines of the user's word that records (oldest first) keep.
+
+    Records made before there were lines have the user's rules among their facts, also those that they were found to
+    lack; they count as said in the first turn. A later summary tells what was taken back.
     """
-
-    def is_allowed(line: str, fact: Fact) -> bool:
-        share = _OLD_LINE_SHARE if level > 1 else _WISH_LINE_SHARE if is_instruction(fact) else _LINE_SHARE
-        return estimate_tokens(line) <= max_tokens * share and fits(line)
-
-    return line_within(map(_as_said, facts), language, is_allowed)
-
-
-def room_for_wishes(facts: Iterable[Fact], language: Literal["ko", "en"]) -> int:
-    """Returns the smallest size of a record, in tokens, of whose line all rules and prohibitions take a third."""
-    wishes = (_as_said(fact) for fact in facts if is_instruction(fact))
-    return ceil(estimate_tokens(line_within(wishes, language, lambda *_: True).text) / _LINE_SHARE)
-
-
-def _as_said(fact: Fact) -> Fact:
-    return replace(fact, text=fact.words) if isinstance(fact, Wish) else fact
+    found: list[LedgerLine] = []
+    old: list[LedgerLine] = []
+    for record in records:
+        for sentence in filter(lifts_rule, split_sentences(without_marks(record.summary))):
+            lifting = clauses_of(sentence)
+            taken = (line for line in old if any(is_about(asked, lifting) for asked in asked_clauses(line.text)))
+            found += (LedgerLine(record.turns[-1], "lifted", line.id) for line in taken)
+        rules = () if record.ledger or record.days else tuple(_rules_of(record))
+        old += rules
+        found += (*record.ledger, *rules)
+    return tuple(found)
 
 
-def _wishes(record: Record, reading: Sequence[Fact], said: Sequence[Clause], later: Sequence[Clause]) -> Iterator[Fact]:
-    """Yields the user's lasting rules and prohibitions, also those that the record was found to lack.
+def _rules_of(record: Record) -> Iterator[LedgerLine]:
+    """Yields the rules among a record's facts, but none that the user took out of the summary.
 
     A summary's own sentences may read like a rule that no user gave, so they count only if the record was never
-    compared with its source. What a user took out of a summary is out.
+    compared with its source.
     """
-    if record.ledger:
-        return
     compared = (*record.kept_facts, *(() if record.edited else record.missing_facts))
-    stored = [fact for each in compared for fact in (fact_as_written(each, {}),) if is_instruction(fact)]
-    if not compared:
-        stored = [fact for fact in reading if is_instruction(fact)]
-    for fact in stored:
-        if is_lasting(fact.text) and not is_lifted(fact.text, later):
-            yield wish_of(fact, said)
+    facts = map(fact_as_written, compared) if compared else facts_in(without_marks(without_line(record.summary)))
+    for fact in facts:
+        if is_instruction(fact) and not fact.stands_for_nothing:
+            yield LedgerLine(record.turns[0], cast("WordKind", fact.kind), fact.text)
 
 
 def _held(record: Record, reading: Sequence[Fact], summary: str) -> Iterator[Fact]:

@@ -9,6 +9,7 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage, SystemMessage
 
+from graph.core.ledger import standing
 from graph.core.open_question import before_question
 from graph.core.turn import text_of
 from graph.fold.fact_carry import carried_line, line_in, without_line, without_marks
@@ -19,7 +20,6 @@ from graph.fold.replaced import is_out, superseded_in
 from graph.fold.review import Review, is_within, own_texts, pasted_facts
 from graph.fold.shorten import shorten
 from graph.fold.spec import FoldSpec
-from graph.fold.wish import stands_for_nothing
 from graph.value.record import LedgerLine
 
 # A tool result may hold thousands of numbers, which nobody reads in a list.
@@ -42,8 +42,8 @@ def check_facts(review: Review, spec: FoldSpec, *, apart: Sequence[LedgerLine] =
     if review.is_verbatim or not review.text:
         return review
     facts = _weightiest(spec)
-    unsaid = [*_words(apart, review.text), *(fact for fact in facts if not _is_kept(fact, spec)), *_named_before(spec)]
-    text, line = (_with_carried if spec.carried else _with_line)(review.text, spec, unsaid)
+    unsaid = [*_words(apart), *(fact for fact in facts if not _is_kept(fact, spec)), *_named_before(spec)]
+    text, line = (_with_carried if spec.sources else _with_line)(review.text, spec, unsaid)
     retained, missing = _compared(text, facts, spec)
     return replace(review, text=_joined(text, line, spec), retained=retained, missing=missing)
 
@@ -62,7 +62,7 @@ def lacking_facts(summary: str, missing: tuple[str, ...]) -> tuple[str, ...]:
     line = line_in(summary)
     if not line:
         return missing
-    return tuple(fact.text for fact in missing_from((fact_as_written(each, {}) for each in missing), line))
+    return tuple(fact.text for fact in missing_from(map(fact_as_written, missing), line))
 
 
 def _compared(text: str, facts: Sequence[Fact], spec: FoldSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -72,19 +72,17 @@ def _compared(text: str, facts: Sequence[Fact], spec: FoldSpec) -> tuple[tuple[s
 
 
 def _is_kept(fact: Fact, spec: FoldSpec) -> bool:
-    """Whether the ledger keeps a fact: every sentence of the user that is an instruction of these turns."""
-    return spec.ledger is not None and is_instruction(fact) and fact not in spec.carried
+    """Whether the ledger keeps a fact: every sentence of the user that is an instruction."""
+    return spec.ledger is not None and is_instruction(fact)
 
 
 def _named_before(spec: FoldSpec) -> Sequence[Fact]:
     """Returns the identifiers, addresses and paths of replaced summaries that an answer or a tool gave."""
-    return [fact for fact in spec.carried if fact.is_firm and not (fact.is_of_user or is_instruction(fact))][
-        :MOST_FACTS
-    ]
+    return [fact for fact in spec.carried if fact.is_firm and not fact.is_of_user][:MOST_FACTS]
 
 
-def _words(lines: Sequence[LedgerLine], text: str) -> Sequence[Fact]:
-    return missing_from([fact_as_written(line.text, {}) for line in lines], text)
+def _words(lines: Sequence[LedgerLine]) -> Sequence[Fact]:
+    return [replace(fact_as_written(line.text), is_of_user=True) for line in lines]
 
 
 def _weightiest(spec: FoldSpec) -> Sequence[Fact]:
@@ -97,7 +95,8 @@ def _weightiest(spec: FoldSpec) -> Sequence[Fact]:
     pasted = frozenset() if spec.is_merge else pasted_facts(spec.messages, spec.language)
     known = {fact.identity for fact in spec.carried} | pasted
     fresh = [fact for fact in facts_of(sources) if fact.identity not in known]
-    told = (fact for fact in (*spec.carried, *fresh) if not (is_out(fact, replaced) or stands_for_nothing(fact)))
+    kept = _words(standing(spec.kept, {})) if spec.ledger is None else ()
+    told = (fact for fact in (*kept, *spec.carried, *fresh) if not (is_out(fact, replaced) or fact.stands_for_nothing))
     counted = (fact for fact in told if fact.is_of_user and fact.is_countable)
     return sorted(counted, key=lambda fact: -fact.weight)[:MOST_FACTS]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import filterfalse
+from types import MappingProxyType
 from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
@@ -16,7 +17,7 @@ from graph.core.turn import is_repetition, text_of
 from graph.fold.fact_key import inner_offsets, key_of, narrow
 from graph.fold.fact_noise import common_chars, is_table_row, machine_lines
 from graph.fold.fact_pattern import PATTERNS, QUOTED, SETTING, Kind
-from graph.fold.fact_rule import instruction_key, instructions_in
+from graph.fold.fact_rule import instruction_key, instructions_in, is_pointing
 
 _WEIGHTS: Final[dict[Kind, float]] = {
     "negation": 10.0,
@@ -87,6 +88,11 @@ class Fact:
     def is_firm(self) -> bool:
         """True for rules, prohibitions and identifiers of weight, which take precedence over running text."""
         return self.weight >= _FIRM_WEIGHT
+
+    @property
+    def stands_for_nothing(self) -> bool:
+        """True for a rule, prohibition or preference that only points; a choice says at least which option."""
+        return is_instruction(self) and self.kind != "choice" and is_pointing(self.text)
 
 
 def facts_in(text: str, *, with_instructions: bool = True) -> tuple[Fact, ...]:
@@ -201,7 +207,7 @@ def _numbers_in(facts: Iterable[Fact]) -> Iterator[str]:
             yield fact.key.split()[0]
 
 
-def fact_as_written(text: str, known: Mapping[str, Fact]) -> Fact:
+def fact_as_written(text: str, known: Mapping[str, Fact] = MappingProxyType({})) -> Fact:
     """Returns the fact stored as this text; `known` has facts that only their context identifies, by key."""
     key = key_of(text)
     found = facts_in(text)

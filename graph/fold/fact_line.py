@@ -50,7 +50,7 @@ def facts_for_line(
         place = places.get(fact.identity)
         told_words = fact.clause or fact.text
         clause = told_words if place is None or is_instruction(fact) else _clause(*place)
-        if fact.identity in gone or fact.identity not in told:
+        if fact.identity in gone or not (fact.identity in told or is_instruction(fact)):
             continue
         is_out = bool(gone) and any(other.identity in gone for _, _, other in fact_spans(clause))
         chosen.append(fact if is_instruction(fact) or is_out else replace(fact, text=clause))
@@ -87,11 +87,11 @@ def facts_line(missing: Iterable[Fact], language: Literal["ko", "en"], max_chars
 
     Skipped are facts that don't fit or are in the line already, and those that say nothing alone (`stands_in_line`).
     """
-    return line_within(missing, language, lambda line, _: len(line) <= max_chars)
+    return line_within(missing, language, lambda line: len(line) <= max_chars)
 
 
-def line_within(missing: Iterable[Fact], language: Literal["ko", "en"], fits: Callable[[str, Fact], bool]) -> FactLine:
-    """Writes the same line while `fits` accepts it; `fits` gets the longer line and the fact added to it.
+def line_within(missing: Iterable[Fact], language: Literal["ko", "en"], fits: Callable[[str], bool]) -> FactLine:
+    """Writes the same line while `fits` accepts it.
 
     Identifiers behind the same words stand together: "the ticket number is A B".
     """
@@ -105,7 +105,7 @@ def line_within(missing: Iterable[Fact], language: Literal["ko", "en"], fits: Ca
         words, identifier = _divided(fact)
         longer_groups = {**groups, words: (*groups.get(words, ()), identifier)}
         longer = LINE_LABELS[language] + ", ".join(head + " ".join(each) for head, each in longer_groups.items())
-        if fits(longer, fact):
+        if fits(longer):
             line, groups = longer, longer_groups
             written.add(fact.text)
             taken.append(fact)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
@@ -78,6 +78,12 @@ _MAY: Final = re.compile(
     r"|(?<![A-Za-z])(?i:may|can|could|allowed|permitted|fine|okay|ok|acceptable|free to)(?![A-Za-z'’])"
 )
 _NO_PROBLEM: Final = re.compile(r"(?:상관|문제)\s?없|(?i:\bno\sproblem\b)")
+# Takes back what was asked for.
+_LIFTED: Final = re.compile(
+    r"(?:금지|규칙|제한|조건|요청|부탁)(?:을|를|은|는|이|가)?\s?(?:해제|철회|취소|거[둠두둬]|풀)|허용(?:함|됨|하기로)|[가-힣]도\s?(?:됨|된다)"
+    r"|(?i:\b(?:rule|ban|prohibition|restriction|request)s?\b[^.\n]{0,30}?\b(?:lifted|withdrawn|taken back|dropped)\b"
+    r"|\ballowed again\b|\bno longer (?:applies|forbidden)\b)"
+)
 _PAUSE: Final = re.compile(r"[,;:]\s+")
 _CLAUSE: Final = re.compile(
     r"[,;:]\s+|\s[—–]\s|(?<=[가-힣]고)\s|(?<=지만|는데|인데|은데|니까|으니|아서|어서)\s|\s(?=(?:and|but|so|because)\s)",
@@ -93,7 +99,27 @@ _DROPS: Final = re.compile(
     r"취소|포기|폐기|해지|철회|보류|생략|중단|그만|접[음기었을죠]|빼|뺌|뺄|없[애앰앤]|제거|삭제|관[두둘]"
     r"|(?i:\b(?:drop\w*|remov\w+|cancel\w*|scrap\w*|ditch\w*|skip\w*|gone|without|no longer|get rid|delet\w+|out)\b)"
 )
+# Words that name nothing without the sentence before.
+_POINTING_LIST: Final = """
+됨 된다 함 한다 하기 하게 후보 목록 명단 리스트 대상 항목 선택지 내용 부분 거기 여기 그곳 이곳 그날 그때 그쪽 이쪽 그분
+이분 그거 이거 저거 그걸 이걸 저걸 그게 이게 그런 이런 아 네 예 음 저 건 것 걸 게 거 수 할 되고 되겠어 되겠 있어 있어요
+없어 돼서 돼고 해서 제외해 제외하 그보다 더는 이상 그이상 그만큼 이름 비슷하니 비슷해서 비슷하 헷갈리 헷갈려 혼동 혼동하
+using stop stopped candidate candidates list option options item items one ones them those these there here they he she
+him her its leave take out please up anymore again just ok okay yes so then has have
+"""
+_POINTING: Final = frozenset(_POINTING_LIST.split())
+_POINTED_AT: Final = re.compile(
+    r"(?<![가-힣])(?:이|그|저|해당)\s[가-힣A-Za-z]+|(?i:\b(?:this|that|these|those)\s[a-z]+)"
+)
+# 예산에는 넣지 마세요, don't send it to anyone: what isn't to be put or sent, only the sentence before says.
+_NO_OBJECT: Final = re.compile(
+    r"^(?:[가-힣A-Za-z0-9]{1,12}(?:에|에는|에서|에서는|에게|에게는|한테|한테는|께는?|로는)\s){1,3}(?:절대\s|꼭\s)?"
+    r"(?:넣|쓰|적|빼|보내|알리|말하|올리|지우|바꾸|보이|보여\s주|언급하|공유하|포함하|추가하|전달하|공개하)지\s?[마말]"
+    r"|^(?i:(?:please\s|and\s|but\s|so\s|also\s){0,3}(?:never|don['’]t|do\snot|leave)\s(?:[a-z]+\s){0,2}(?:it|them|this|that|these|those)\b)"
+    r"(?:\s[a-z]+){0,4}$"
+)
 _ONE_SYLLABLE: Final = 3
+_LEAST_SHARED: Final = 2
 _IN_BRACKETS: Final = re.compile(r"\([^()\n]{1,80}\)")
 _LINK: Final = re.compile(r"^(?:and|but|so|그리고|그런데|그러니까|다만)\s", re.IGNORECASE)
 _LATIN_END: Final = re.compile(r"(?:(?<=[a-z]{4})(?:ings?|ed|es|ally|al|ly|e)|(?<=[a-z]{3})s)$")
@@ -224,6 +250,23 @@ def shared_words(asked: Clause, clause: Clause) -> set[str]:
     found = {word for word in asked.words if word in clause.key}
     short = {word for word in found if len(word) == _ONE_SYLLABLE and not word.isascii()}
     return found - {word for word in short if word[1] not in {run[0] for run in _HANGUL.findall(clause.text)}}
+
+
+def is_about(asked: Clause, clauses: Iterable[Clause]) -> bool:
+    """Returns True if clauses together have two words of another one, and half of them."""
+    found, words = {word for clause in clauses for word in shared_words(asked, clause)}, len(asked.words)
+    return len(found) >= min(_LEAST_SHARED, words) and 2 * len(found) >= words > 0
+
+
+def lifts_rule(sentence: str) -> bool:
+    """Returns True if a sentence says that a rule no longer holds."""
+    return bool(_LIFTED.search(sentence))
+
+
+def is_pointing(text: str) -> bool:
+    """Returns True if a rule or prohibition names nothing without the sentence before it ("그보다 더는 안 돼요")."""
+    words = (word.replace(" ", "") for word in _content_words(_POINTED_AT.sub(" ", narrow(text))))
+    return bool(_NO_OBJECT.search(text)) or _POINTING.issuperset(words)
 
 
 @lru_cache(maxsize=_KNOWN_INSTRUCTIONS)

@@ -12,10 +12,9 @@ from graph.core.language import own_lines, split_sentences, user_language
 from graph.core.ledger import standing, with_room
 from graph.core.turn import text_of
 from graph.fold.fact_key import key_of
-from graph.fold.fact_rule import Clause, asked_clauses, clauses_of, shared_words
+from graph.fold.fact_rule import asked_clauses, clauses_of, is_about, lifts_rule
 from graph.fold.spec import FoldSpec
 from graph.fold.user_word import UserWord, people_in, user_words
-from graph.fold.wish import lifts_rule
 from graph.value.record import LedgerLine
 
 # A line of a draft that tells a rule of the user's: what the patterns miss, the summariser may name.
@@ -41,7 +40,6 @@ _OPTION: Final = re.compile(r"[0-9]\s?(?:번|안)|(?i:\b(?:option|plan|variant|n
 _LONGEST_CHARS: Final = 300
 # Of what is pasted no sentence changes anything.
 _MOST_SENTENCES: Final = 500
-_LEAST_WORDS: Final = 2
 
 
 class Told(NamedTuple):
@@ -143,10 +141,10 @@ def _takes_back(sentence: str, line: LedgerLine) -> bool:
     if line.kind == "person":
         return _is_replaced(sentence, line)
     clauses = clauses_of(sentence)
-    about = [asked for asked in asked_clauses(line.text) if _is_about(asked, clauses)]
+    about = [asked for asked in asked_clauses(line.text) if is_about(asked, clauses)]
     if line.kind in ("negation", "rule"):
         permits = line.kind == "negation" and any(
-            clause.permits and not clause.is_negated and _is_about(asked, [clause])
+            clause.permits and not clause.is_negated and is_about(asked, [clause])
             for asked in about
             for clause in clauses
         )
@@ -163,11 +161,6 @@ def _gives_way(rule: str, sentence: str) -> bool:
     key = key_of(rule)
     olds = {(match["old"] or match["former"]) for match in _GIVES_WAY.finditer(sentence)}
     return any(key_of(old) in key for old in olds) and not _GIVES_WAY.search(rule)
-
-
-def _is_about(asked: Clause, clauses: Sequence[Clause]) -> bool:
-    found = {word for clause in clauses for word in shared_words(asked, clause)}
-    return len(found) >= min(_LEAST_WORDS, len(asked.words)) and 2 * len(found) >= len(asked.words) > 0
 
 
 def _is_replaced(sentence: str, line: LedgerLine) -> bool:

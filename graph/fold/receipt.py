@@ -32,7 +32,7 @@ _KNOWN_FACTS: Final = 2_048
 @lru_cache(maxsize=_KNOWN_FACTS)
 def class_of(fact: str) -> FactClass:
     """Returns the class of a stored fact; everything that is counted or numbered is a number."""
-    return _CLASSES.get(fact_as_written(fact, {}).kind, "number")
+    return _CLASSES.get(fact_as_written(fact).kind, "number")
 
 
 def count_facts(records: Iterable[Record]) -> tuple[FactCount, ...]:
@@ -57,7 +57,7 @@ def left_out_at(record: Record, rate: float) -> tuple[str, ...]:
     left_chars = target_chars(record.original_chars, rate)
     found: list[str] = []
     for fact in (*record.kept_facts, *record.missing_facts):
-        if record.ledger and is_instruction(fact_as_written(fact, {})):
+        if record.ledger and is_instruction(fact_as_written(fact)):
             continue
         needed = int(len(fact) * NOTE_SHARE)
         if needed <= left_chars:

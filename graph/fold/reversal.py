@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from graph.fold.fact_find import Fact, facts_in
 from graph.fold.fact_key import key_of, narrow
-from graph.fold.fact_rule import Clause, asked_clauses, clauses_of, shared_words
+from graph.fold.fact_rule import Clause, asked_clauses, clauses_of, is_about, shared_words
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。])\s+|\n|;\s")
 _CLAUSE_END: Final = re.compile(
@@ -76,7 +76,7 @@ def reversed_in(text: str, said: Sequence[str]) -> tuple[str, ...]:
     clauses = list(_clauses(text)) if denied else []
     for asked, _, later in denied:
         reversing = [each.text for each in clauses if _reverses(asked, each)]
-        is_held = any(each.is_negated and _is_about(asked, each) and not _is_alone(asked, each) for each in clauses)
+        is_held = any(each.is_negated and is_about(asked, [each]) and not _is_alone(asked, each) for each in clauses)
         if reversing and not is_held and not any(_lifts(each, asked) for each in _clauses(later)):
             found.update(dict.fromkeys(reversing))
     return tuple(found)
@@ -96,7 +96,7 @@ def softened_in(text: str, said: Sequence[str]) -> tuple[str, ...]:
     split = ((index, part) for index, each in enumerate(sentences) for part in clauses_of(each, _CLAUSE_END))
     parts = list(islice(split, _MOST_CLAUSES))
     for asked, _, later in firm:
-        about = [(index, part) for index, part in parts if _is_about(asked, part)]
+        about = [(index, part) for index, part in parts if is_about(asked, [part])]
         holding = [(index, part) for index, part in about if part.is_negated or not asked.is_negated]
         soft = [part.text for _, part in about if _SOFT.search(part.text)]
         if soft and len(soft) == len(about) and not _is_softened(asked, later):
@@ -106,7 +106,7 @@ def softened_in(text: str, said: Sequence[str]) -> tuple[str, ...]:
             if limit not in key_of(near) and not _THEN.search(near):
                 found[holding[0][1].text] = None
     for asked, _, later in wanted:
-        declining = [part.text for _, part in parts if _is_about(asked, part)]
+        declining = [part.text for _, part in parts if is_about(asked, [part])]
         if declining and all(map(_DECLINES.search, declining)) and not _is_changed(asked, later):
             found.update(dict.fromkeys(declining))
     return tuple(found)
@@ -130,9 +130,9 @@ def _limit_of(rule: str) -> str:
 
 def _reverses(asked: Clause, clause: Clause) -> bool:
     if _is_alone(asked, clause):
-        return _is_about(asked, clause)
+        return is_about(asked, [clause])
     if clause.is_negated or clause.permits:
-        return not clause.is_negated and _is_about(asked, clause)
+        return not clause.is_negated and is_about(asked, [clause])
     found, words = len(shared_words(asked, clause)), len(asked.words)
     least = 1 if _ADOPTS.search(clause.text) else _LEAST_WORDS
     return found == words >= least and not (_LEAVES_OUT.search(asked.text) or _UNTIL.search(asked.text))
@@ -142,11 +142,6 @@ def _is_alone(asked: Clause, clause: Clause) -> bool:
     """Returns True if a clause allows only what is forbidden."""
     alone = [key_of(match["word"] or match["noun"]) for match in _ALONE.finditer(clause.text)]
     return any(word in key for key in alone for word in asked.words)
-
-
-def _is_about(asked: Clause, clause: Clause) -> bool:
-    found, words = len(shared_words(asked, clause)), len(asked.words)
-    return found >= min(_LEAST_WORDS, words) and 2 * found >= words
 
 
 def _lifts(clause: Clause, asked: Clause) -> bool:

@@ -30,7 +30,6 @@ from graph.fold.reversal import reversed_in, softened_in
 from graph.fold.shorten import shorten
 from graph.fold.spec import MAX_SHARE, FoldSpec
 from graph.fold.unsaid import unsaid_in
-from graph.fold.wish import stands_for_nothing
 from graph.value.record import RecordOutcome
 from prompt.system.framing import SPEAKER, VERBATIM_NOTE, Language
 
@@ -80,7 +79,7 @@ def facts_to_name(
     sources = [source for message in said if not _is_listing(message) for source in _told(message, script)]
     replaced = superseded_in(sources)
     found = (*facts_of(sources), *facts_of([message for message in said if _is_listing(message)]))
-    facts = (fact for fact in found if not (is_out(fact, replaced) or stands_for_nothing(fact)))
+    facts = (fact for fact in found if not (is_out(fact, replaced) or fact.stands_for_nothing))
     facts = (fact for fact in facts if not (has_ledger and is_instruction(fact)))
     return _fitting((fact for fact in facts if script == "ko" or not _HANGUL.search(fact.text)), target_chars)
 

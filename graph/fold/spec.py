@@ -16,7 +16,7 @@ from graph.core.ledger import LEDGER_TOKENS
 from graph.core.open_question import without_question
 from graph.core.text import measure
 from graph.core.turn import label_of, labelled, text_of
-from graph.fold.fact_carry import carried_facts, without_marks
+from graph.fold.fact_carry import carried_facts, kept_lines, without_marks
 from graph.fold.fact_find import Fact
 from graph.fold.replaced import is_out, replaced_by
 from graph.value.error import InputError
@@ -270,7 +270,7 @@ def fold_of(
         rate=rate,
         language=language,
         sources=tuple(record.id for record in old),
-        kept=tuple(line for record in old for line in record.ledger),
+        kept=kept_lines(old),
         style=style,
         days=range_of([day for first_last in known for day in first_last] + list(days.values())),
         turn_days=days,

@@ -442,7 +442,7 @@ class Folds:
     @staticmethod
     def lacks_firm(record: Record) -> bool:
         """Whether a rule, a prohibition or an identifier is missing from a summary."""
-        return any(fact_as_written(text, {}).is_firm for text in Folds.lacking(record))
+        return any(fact_as_written(text).is_firm for text in Folds.lacking(record))
 
     @staticmethod
     def count_facts(record: Record) -> tuple[FactCount, ...]:

@@ -13,7 +13,7 @@ from graph.core.open_question import without_answered, without_question
 from graph.core.snapshot import SessionSnapshot
 from graph.core.text import estimate_tokens, sum_tokens
 from graph.core.turn import label_of, text_of
-from graph.fold.fact_carry import carried_facts, carried_line, room_for_wishes, without_line
+from graph.fold.fact_carry import carried_line, without_line
 from graph.fold.spec import BLOCK_TURNS, FoldSpec, fold_of
 from graph.strategy.base import Limits
 from graph.value.record import ArchivedMessage, Record, to_entry
@@ -57,10 +57,7 @@ def due_merge(
     bound_tokens = _bound_tokens(tokens, limits.merged_tokens)
     if sources[0].level:
         bound_tokens = min(bound_tokens, limits.merged_tokens)  # or the input would grow with every level
-    enough_tokens = max(bound_tokens, room_for_wishes(carried_facts(sources), language))
-    return merge_fold(
-        sources, rate, max(1, min(tokens // 2, enough_tokens)), language, is_newest=sources[-1] is active[-1]
-    )
+    return merge_fold(sources, rate, max(1, bound_tokens), language, is_newest=sources[-1] is active[-1])
 
 
 def _blocks_of(record: Record) -> int:

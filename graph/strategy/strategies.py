@@ -9,7 +9,6 @@ from typing import Final
 from graph.core.model_input import History, Messages, ModelInput, SystemPart, assemble
 from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import extract_current_turn, extract_last_n_turns
-from graph.fold.fact_carry import carried_facts, room_for_wishes
 from graph.fold.spec import FoldSpec, PromptStyle, fold_of
 from graph.strategy import compaction, rolling
 from graph.strategy.base import Limits, Strategy
@@ -96,8 +95,7 @@ def regeneration_fold(
     """
     if kind == "merge":
         tokens = sum(source.summary_tokens for source in sources)
-        enough_tokens = max(int(tokens * rate), room_for_wishes(carried_facts(sources), language))
-        return merge_fold(sources, rate, max(1, min(tokens // 2, enough_tokens)), language)
+        return merge_fold(sources, rate, max(1, min(tokens // 2, int(tokens * rate))), language)
     spec = fold_of(sources, entries, kind=kind, rate=rate, language=language, style=_STYLES.get(kind, "plain"))
     spec = replace(spec, turns=record.turns, until_message_id=record.covered_until_message_id)
     if kind == "interval":

@@ -9,19 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
+from graph.core.ledger import standing
 from graph.core.text import estimate_tokens
 from graph.fold.extract import extract_summary
-from graph.fold.fact_carry import carried_facts, without_line
-from graph.fold.fact_check import lacking_facts
+from graph.fold.fact_carry import carried_facts, kept_lines, without_line
+from graph.fold.fact_check import compare_facts
 from graph.fold.record import begin_record, end_record
 from graph.fold.request import requests_for
 from graph.fold.review import SummaryDraft
 from graph.fold.spec import FoldSpec
 from graph.strategy.base import Limits
 from graph.strategy.interval import IntervalStrategy
-from graph.strategy.merge import due_merge, merge_fold
+from graph.strategy.merge import merge_fold
 from graph.strategy.rolling import RollingStrategy
-from graph.value.record import Record
+from graph.value.record import LedgerLine, Record
 from tests.fake.snapshot import plain_turn, record_of, snapshot_of
 
 SMALL_TALK = "날씨가 좋아서 산책하기 좋은 길을 몇 군데 이야기하고 사진을 찍기 좋은 곳도 길게 소개했다. "
@@ -37,6 +38,8 @@ def record_with(block: int, *facts: str, text: str = SMALL_TALK * 12) -> Record:
 
 
 def made(spec: FoldSpec, draft: str) -> Record:
+    """Makes the record as a session does, beside a ledger that has nothing yet."""
+    spec = replace(spec, ledger=())
     started = begin_record("s", spec, model="m", source_key="k", created_at=NOW)
     extracted = SummaryDraft(draft, 0, 0, is_usage=False, is_extracted=True)
     return end_record(started, spec, [extracted], "", seconds=0)
@@ -46,18 +49,23 @@ def picked(spec: FoldSpec) -> Record:
     return made(spec, extract_summary(spec.messages, spec.target_chars))
 
 
+def rules_in(*records: Record) -> list[str]:
+    return [line.text for line in standing(kept_lines(records), {})]
+
+
 def ticket(number: int) -> str:
     return f"AB-{number * 7919:07d}"
 
 
-def test_rules_come_first_then_identifiers_and_a_users_before_an_answers() -> None:
+def test_rules_are_lines_identifiers_come_first_and_a_users_before_an_answers() -> None:
     records = [
         record_with(0, "K7QX2M", "OLD-0002", "180만 원"),
         record_with(1, RULE, "JT-4821", "NEW-0001", "1월 24일"),
     ]
     texts = [fact.text for fact in carried_facts(records)]
-    assert texts[:5] == [RULE, "JT-4821", "K7QX2M", "NEW-0001", "OLD-0002"]
-    assert set(texts[5:]) >= {"180만 원", "1월 24일"}
+    assert texts[:4] == ["JT-4821", "K7QX2M", "NEW-0001", "OLD-0002"]
+    assert set(texts[4:]) >= {"180만 원", "1월 24일"}
+    assert kept_lines(records) == (LedgerLine(4, "negation", RULE),)
 
 
 def test_what_an_edited_summary_no_longer_holds_is_not_carried_on() -> None:
@@ -67,8 +75,12 @@ def test_what_an_edited_summary_no_longer_holds_is_not_carried_on() -> None:
 
 def test_an_answers_order_in_a_summary_becomes_no_rule_of_the_user() -> None:
     text = "반드시 백업을 먼저 하세요. 예약은 K7QX2M. "
-    assert [fact.text for fact in carried_facts([record_with(0, "K7QX2M", text=text)])] == ["K7QX2M"]
-    assert [fact.kind for fact in carried_facts([record_with(0, text=text)])] == ["rule", "identifier"]
+    for record in (record_with(0, "K7QX2M", text=text), record_with(0, text=text)):
+        assert [fact.text for fact in carried_facts([record])] == ["K7QX2M"]
+    assert rules_in(record_with(0, "K7QX2M", text=text)) == []
+    assert rules_in(record) == ["반드시 백업을 먼저 하세요"]
+    # A record of today has a ledger, whose lines are all that the user said.
+    assert rules_in(replace(record, days="2026-11-29")) == []
 
 
 def test_a_merge_is_compared_with_what_the_users_told_alone() -> None:
@@ -113,9 +125,8 @@ def test_a_prohibition_of_a_summary_outlives_small_talk(style: str) -> None:
         long = [plain_turn(number, "길을 이야기했다. " * 400) for number in range(4, 12)]
         spec = RollingStrategy(Limits()).due_folds(snapshot_of(long, active=[record_with(0, RULE)]))[0]
     record = made(spec, (SMALL_TALK * 100)[: spec.target_chars])
-    assert RULE in record.summary.splitlines()[-1]
-    assert RULE in record.missing_facts  # the line behind the text doesn't count
-    assert RULE in [fact.text for fact in carried_facts([record])]
+    assert rules_in(record) == [RULE]
+    assert RULE not in record.summary
     assert spec.max_tokens is not None
     assert record.summary_tokens <= spec.max_tokens
 
@@ -134,7 +145,7 @@ def test_identifiers_survive_three_levels_and_each_block_keeps_some() -> None:
     retained = [number for number in range(192) if ticket(number) in second.summary]
     assert len(retained) >= 0.35 * 192
     assert {number // 24 for number in retained} == set(range(8))
-    assert RULE in second.summary
+    assert rules_in(second) == [RULE]
     assert second.summary_tokens <= 666
 
 
@@ -153,7 +164,7 @@ def test_a_merged_record_never_passes_its_bound_and_the_rule_is_in_it(
     record = made(spec, (SMALL_TALK * 50)[:draft_chars])
     if record.status == "COMPLETED":
         assert estimate_tokens(record.summary) <= max_tokens
-        assert RULE in record.summary
+        assert rules_in(record) == [RULE]
         assert set(record.kept_facts).isdisjoint(record.missing_facts)
 
 
@@ -166,26 +177,23 @@ def test_the_text_gets_what_the_line_leaves() -> None:
     assert 0.6 * plain.target_chars < full.target_chars < 0.7 * plain.target_chars
 
 
-def test_a_small_merge_makes_room_for_all_wishes() -> None:
-    wishes = [f"절대 {place}에는 장비를 놓지 마세요" for place in ROOMS]
-    active = [record_with(block, wish, text="짧다. " * 30) for block, wish in enumerate(wishes * 3)]
-    spec = due_merge(active, 0.3, Limits(records_budget_tokens=100, merged_tokens=100), language="ko")
-    assert spec is not None
-    record = picked(spec)
-    line = record.summary.splitlines()[-1]
-    assert all(wish in line for wish in wishes)
-    assert spec.max_tokens is not None
-    assert estimate_tokens(line) <= spec.max_tokens / 3 + 1
-    assert spec.max_tokens <= sum(each.summary_tokens for each in active[:8]) // 2
+def test_rules_without_room_in_the_ledger_stand_in_the_merges_line() -> None:
+    rules = [f"절대 {place}에는 장비를 놓지 마세요" for place in ROOMS]
+    spec = merge_fold([record_with(block, rule) for block, rule in enumerate(rules)], 0.3, 600, "ko")
+    record = made(replace(spec, ledger_tokens=60), SMALL_TALK)
+    assert rules_in(record) == rules
+    written = [rule for rule in rules if rule in record.summary.splitlines()[-1]]
+    assert written == rules[: len(written)]  # the oldest give way
+    assert 4 <= len(written) < len(rules)
 
 
 def test_the_prompt_of_a_merge_shows_the_facts_once_and_no_text_forges_them() -> None:
     spec = merge_fold([record_with(0, RULE, "`</facts>`", "K7QX2M"), record_with(1, "JT-4821")], 0.3, 600, "ko")
-    (request,) = requests_for(spec, 100_000)
+    (request,) = requests_for(replace(spec, ledger=()), 100_000)
     asked = request.messages[-1].text
     assert asked.count(RULE) == asked.count("JT-4821") == asked.count("K7QX2M") == 1
     assert asked.count("</facts>") == 1
-    assert asked.index("</source>") < asked.index(RULE) < asked.index("</facts>")
+    assert asked.index("</source>") < asked.index("JT-4821") < asked.index("</facts>")
     english = merge_fold([record_with(0, "K7QX2M"), record_with(1)], 0.3, 600, "en")
     (request,) = requests_for(english, 100_000)
     assert "don't list them" in request.messages[-1].text
@@ -196,40 +204,65 @@ def judged(block: int, text: str, *, kept: Sequence[str] = (), missing: Sequence
     return record.with_changes(kept_facts=tuple(kept), missing_facts=tuple(missing))
 
 
-def test_a_wish_is_carried_on_whether_its_record_was_found_to_say_it_or_not() -> None:
+def test_a_rule_of_an_old_record_is_kept_whether_its_summary_was_found_to_say_it_or_not() -> None:
     short = "그리고 앞으로 답변은 표 쓰지 말고 짧은 문장으로 해 주세요"
     sunday = "진료를 하루라도 쉬는 건 절대 안 되고, 옮기는 작업은 일요일에만 할 수 있어요"
+    page = "Never page the on-call for staging"
     records = [
         judged(0, "(1턴) 규칙: 진료를 하루라도 쉬는 건 절대 안 됨. 이전 작업은 일요일에만.", missing=[sunday]),
         judged(1, "(4턴) 답변은 표 없이 짧게. 서버는 2층에 둠.", kept=[short]),
-        judged(2, SMALL_TALK * 4, missing=["Never page the on-call for staging"]),
+        judged(2, SMALL_TALK * 4, missing=[page]),
     ]
-    spec = merge_fold(records, 0.3, 300, "ko")
-    record = made(spec, SMALL_TALK)
-    line = record.summary.splitlines()[-1]
-    assert "답변은 표 없이 짧게" in line
-    assert "진료를 하루라도 쉬는 건 절대 안 됨" in line
-    assert "Never page the on-call for staging" in line
-    assert not lacking_facts(record.summary, record.missing_facts)
-    # The next level finds them again by the user's words.
+    record = made(merge_fold(records, 0.3, 300, "ko"), SMALL_TALK)
+    assert [(line.turn, line.text) for line in record.ledger] == [(1, sunday), (4, short), (7, page)]
     again = made(merge_fold([record, judged(3, SMALL_TALK * 4)], 0.3, 300, "ko"), SMALL_TALK)
-    assert {short, sunday} <= {*again.kept_facts, *again.missing_facts}
-    assert not lacking_facts(again.summary, again.missing_facts)
-    assert "답변은 표 없이 짧게" in again.summary
+    assert again.ledger == record.ledger
 
 
-def test_what_was_of_its_moment_is_not_carried_on() -> None:
+def test_without_a_ledger_beside_it_the_merge_of_old_records_says_their_rules() -> None:
+    spec = merge_fold([record_with(0, RULE), record_with(1)], 0.3, 600, "ko")
+    assert compare_facts(SMALL_TALK, spec) == ((), (RULE,))
+    assert compare_facts("(1턴) 야간버스는 절대 예약하지 않음.", spec) == ((RULE,), ())
+
+
+def test_what_was_of_its_moment_or_only_points_is_no_line() -> None:
     texts = ["아, 그런데 1월 24일은 안 되겠어요", "그 호텔은 절대 안 돼요", "1월 10일 말고 1월 3일로 당겨 주세요"]
-    record = judged(0, "(1턴) 리허설은 1월 24일로 정함. 한빛의원은 후보에서 뺌.", kept=texts[:2], missing=texts[2:])
-    assert not set(texts) & {fact.text for fact in carried_facts([record])}
+    assert not rules_in(judged(0, "(1턴) 리허설은 1월 24일로 정함.", kept=texts[:2], missing=texts[2:]))
 
 
-def test_a_wish_that_a_user_edited_out_or_took_back_is_gone() -> None:
-    edited = judged(0, SMALL_TALK, missing=[RULE]).with_changes(edited=True)
-    assert carried_facts([edited]) == ()
-    records = [judged(0, "(1턴) 야간버스 예약 금지.", kept=[RULE]), judged(1, "(5턴) 야간버스 예약 금지를 해제함.")]
-    assert RULE not in {fact.text for fact in carried_facts(records)}
-    assert RULE in {fact.text for fact in carried_facts(records[:1])}
+def test_a_rule_that_a_user_edited_out_is_gone() -> None:
+    record = judged(0, SMALL_TALK, missing=[RULE])
+    assert [rules_in(each) for each in (record, record.with_changes(edited=True))] == [[RULE], []]
+
+
+@pytest.mark.parametrize(
+    ("rule", "later", "is_taken_back"),
+    [
+        (RULE, "(9턴) 야간버스 예약 금지를 해제함.", True),
+        ("앞으로 답변에 표는 쓰지 마세요", "(9턴) 답변의 표 금지 해제.", True),
+        ("야간버스는 타지 마세요", "(9턴) 이제 야간버스는 타도 됨.", True),
+        ("Never put tables in answers", "(turn 9) Tables in answers are allowed again.", True),
+        ("Never deploy on Fridays", "(turn 9) The ban on Friday deploys was lifted.", True),
+        ("앞으로 답변에 표는 쓰지 마세요", "(9턴) 답변에 표를 안 씀.", False),
+        ("앞으로 답변에 표는 쓰지 마세요", "(9턴) 영어 금지 해제.", False),
+        (RULE, "(9턴) 야간버스 예약을 취소함.", False),
+        ("알람은 절대 해제하지 마세요", "(9턴) 알람은 해제하지 않음.", False),
+        ("Never withdraw the batch", "(turn 9) The batch was withdrawn.", False),
+    ],
+)
+def test_what_a_later_record_takes_back_is_struck_out(
+    rule: str,
+    later: str,
+    is_taken_back: bool,  # noqa: FBT001  # a row
+) -> None:
+    assert rules_in(judged(0, SMALL_TALK, kept=[rule]), judged(2, later)) == ([] if is_taken_back else [rule])
+
+
+def test_a_later_sentence_of_the_user_strikes_a_rule_of_an_old_record() -> None:
+    turns = [plain_turn(4, "이제 야간버스는 예약해도 괜찮아요. " + SMALL_TALK * 150), plain_turn(5)]
+    other = RULE.replace("야간", "고속")
+    (spec,) = RollingStrategy(Limits()).due_folds(snapshot_of(turns, active=[record_with(0, RULE, other)]))
+    assert rules_in(made(spec, SMALL_TALK * 9)) == [other]
 
 
 @pytest.mark.parametrize(
