@@ -254,13 +254,6 @@ def extract_summary(
     return pick.text()
 
 
-def rank_sentences(texts: Sequence[str]) -> list[int]:
-    """Returns the indexes of a text's sentences by score, highest first; those without content terms last."""
-    statements = [Statement(index, text, frozenset(content_terms(text)), 1.0) for index, text in enumerate(texts, 1)]
-    ranked = _Ranking([each for each in statements if each.terms], count_terms(texts)).by_score
-    return [each.position - 1 for each in (*ranked, *(each for each in statements if not each.terms))]
-
-
 class _Pick:
     def __init__(self, target_chars: int) -> None:
         self.chosen: dict[int, Statement] = {}

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final, Literal, NamedTuple, cast
+from typing import Final, Literal, cast
 
 from graph.core.language import split_sentences
 from graph.core.open_question import question_start, without_question
 from graph.core.text import estimate_tokens
-from graph.fold.fact_compare import present_in
+from graph.fold.fact_compare import HeldFacts
 from graph.fold.fact_find import Fact, fact_as_written, facts_in, is_instruction
-from graph.fold.fact_line import LINE_LABELS, FactLine, facts_of_line, line_within
+from graph.fold.fact_line import LINE_LABELS, facts_line, facts_of_line
 from graph.fold.fact_rule import asked_clauses, clauses_of, is_about, lifts_rule
 from graph.fold.replaced import superseded
 from graph.value.record import LedgerLine, Record, WordKind
@@ -27,13 +28,6 @@ _MARK: Final = re.compile(
     r"|\((?:\d+(?:-\d+)?턴|turns? \d+(?:-\d+)?)\)",
     re.IGNORECASE,
 )
-
-
-class _Rank(NamedTuple):
-    """Sort key among facts of equal weight: position in its record's list, then the record's age."""
-
-    rank: int
-    age: int
 
 
 def without_marks(text: str) -> str:
@@ -62,17 +56,17 @@ def carried_facts(records: Sequence[Record], since: Iterable[str] = ()) -> tuple
     """
     if not records:
         return ()
-    found: dict[tuple[str, str], tuple[_Rank, Fact]] = {}
+    found: dict[tuple[str, str], tuple[tuple[int, int], Fact]] = {}
     summaries = [*(without_question(record.summary) for record in records[:-1]), records[-1].summary]
     texts = [without_marks(without_line(summary)) for summary in summaries]
     readings = list(map(facts_in, texts))
     gone = superseded((*texts, *since))
     for age, (record, summary, reading) in enumerate(reversed([*zip(records, summaries, readings, strict=True)])):
-        counts: dict[float, int] = {}
+        counts: Counter[float] = Counter()
         for fact in _held(record, reading, summary):
             if fact.identity in gone:
                 continue
-            rank = _Rank(counts.setdefault(fact.weight, 0), age)
+            rank = counts[fact.weight], age
             counts[fact.weight] += 1
             known = found.get(fact.identity)
             if known is None or rank < known[0]:
@@ -87,10 +81,10 @@ def carried_line(
     *,
     level: int = 1,
     fits: Callable[[str], bool] = lambda _: True,
-) -> FactLine:
+) -> str:
     """Writes the line of facts that a record carries on: up to a third of its tokens, two of a merge of merges."""
     most_tokens = max_tokens * (_OLD_LINE_SHARE if level > 1 else _LINE_SHARE)
-    return line_within(facts, language, lambda line: estimate_tokens(line) <= most_tokens and fits(line))
+    return facts_line(facts, language, lambda line: estimate_tokens(line) <= most_tokens and fits(line))
 
 
 def kept_lines(records: Sequence[Record]) -> tuple[LedgerLine, ...]:
@@ -136,7 +130,7 @@ def _held(record: Record, reading: Sequence[Fact], summary: str) -> Iterator[Fac
     # What only the line has counts as missing.
     compared = (*record.kept_facts, *record.missing_facts)
     stored = (fact_as_written(each, kinds) for each in compared)
-    for fact in present_in((fact for fact in stored if not is_instruction(fact)), summary):
+    for fact in filter(HeldFacts(summary).has, (fact for fact in stored if not is_instruction(fact))):
         yield replace(told.get(fact.identity, fact), text=fact.text, is_of_user=True)
     for fact in (*facts, *told.values()):
         if fact.kind != "vague":

@@ -104,7 +104,7 @@ def _weightiest(spec: FoldSpec) -> Sequence[Fact]:
 def _with_line(text: str, spec: FoldSpec, facts: Sequence[Fact]) -> tuple[str, str]:
     share = _BOUND_LINE_SHARE if spec.is_bound else _LINE_SHARE
     room_chars = min(int(spec.asked_chars * share), spec.picked_chars - len(text) - 1)
-    return text, facts_line(_for_line(text, spec, facts), spec.language, room_chars).text
+    return text, facts_line(_for_line(text, spec, facts), spec.language, lambda line: len(line) <= room_chars)
 
 
 def _with_carried(text: str, spec: FoldSpec, facts: Sequence[Fact]) -> tuple[str, str]:
@@ -113,7 +113,7 @@ def _with_carried(text: str, spec: FoldSpec, facts: Sequence[Fact]) -> tuple[str
     # A dropped sentence may have contained a fact, which then needs room in the line as well.
     for _ in range(_SHORTENINGS):
         missing = _for_line(text, spec, facts)
-        firm = carried_line([fact for fact in missing if fact.is_firm], language, most_tokens, level=spec.level).text
+        firm = carried_line([fact for fact in missing if fact.is_firm], language, most_tokens, level=spec.level)
         text = shorten(
             text,
             partial(_fits_together, spec=spec, line=firm),
@@ -126,7 +126,7 @@ def _with_carried(text: str, spec: FoldSpec, facts: Sequence[Fact]) -> tuple[str
         most_tokens,
         level=spec.level,
         fits=lambda line: _fits_together(text, spec, line),
-    ).text
+    )
     return text, line
 
 

@@ -38,6 +38,11 @@ class HeldFacts:
         self._lines.append(line)
 
     def has(self, fact: Fact) -> bool:
+        """Returns True if the text contains a fact.
+
+        Spacing, case, separators and particles are ignored. Times, dates, amounts and counts may be written in another
+        way, and an amount may be rounded. A rule or prohibition is compared clause by clause (`holds_instruction`).
+        """
         if is_instruction(fact):
             return self._has_instruction(fact)
         return fact.key in self._keys or self._has_value(fact)
@@ -88,22 +93,6 @@ class HeldFacts:
 
 
 def missing_from(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:
-    return _divide(facts, text)[1]
-
-
-def present_in(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:
-    """Returns the facts that a text contains, in order.
-
-    Spacing, case, separators and particles are ignored. Times, dates, amounts and counts may be written in another way,
-    and an amount may be rounded. A rule or prohibition is compared clause by clause (`holds_instruction`).
-    """
-    return _divide(facts, text)[0]
-
-
-def _divide(facts: Iterable[Fact], text: str) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
+    """Returns the facts that a text hasn't (`HeldFacts.has`), in order."""
     held = HeldFacts(text)
-    present: list[Fact] = []
-    missing: list[Fact] = []
-    for fact in facts:
-        (present if held.has(fact) else missing).append(fact)
-    return tuple(present), tuple(missing)
+    return tuple(fact for fact in facts if not held.has(fact))

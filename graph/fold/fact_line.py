@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from graph.fold.fact_compare import HeldFacts
 from graph.fold.fact_find import Fact, by_weight, fact_spans, is_instruction
@@ -75,32 +75,16 @@ def _clause(text: str, start: int, end: int) -> str:
 LINE_LABELS: Final[Mapping[Literal["ko", "en"], str]] = {"ko": "사실: ", "en": "Facts: "}
 
 
-class FactLine(NamedTuple):
-    """A line of facts, "" if none fits, and the facts in it, in order."""
-
-    text: str
-    facts: tuple[Fact, ...]
-
-
-def facts_line(missing: Iterable[Fact], language: Literal["ko", "en"], max_chars: int) -> FactLine:
-    """Writes facts in one line, `사실: …` or `Facts: …`, in at most `max_chars` characters.
+def facts_line(missing: Iterable[Fact], language: Literal["ko", "en"], fits: Callable[[str], bool]) -> str:
+    """Writes facts in one line, `사실: …` or `Facts: …`, while `fits` accepts it; "" if none fits.
 
     Skipped are facts that don't fit or are in the line already, and those that say nothing alone (`stands_in_line`).
-    """
-    return line_within(missing, language, lambda line: len(line) <= max_chars)
-
-
-def line_within(missing: Iterable[Fact], language: Literal["ko", "en"], fits: Callable[[str], bool]) -> FactLine:
-    """Writes the same line while `fits` accepts it.
-
     Identifiers behind the same words stand together: "the ticket number is A B".
     """
     line, written = "", HeldFacts()
     groups: dict[str, tuple[str, ...]] = {}
-    taken: list[Fact] = []
     for fact in by_weight(filter(stands_in_line, missing)):
         if fact.text in line if is_instruction(fact) else line and written.has(fact):
-            taken.append(fact)
             continue
         words, identifier = _divided(fact)
         longer_groups = {**groups, words: (*groups.get(words, ()), identifier)}
@@ -108,8 +92,7 @@ def line_within(missing: Iterable[Fact], language: Literal["ko", "en"], fits: Ca
         if fits(longer):
             line, groups = longer, longer_groups
             written.add(fact.text)
-            taken.append(fact)
-    return FactLine(line, tuple(taken))
+    return line
 
 
 def _divided(fact: Fact) -> tuple[str, str]:

@@ -98,7 +98,7 @@ def requests_for(spec: FoldSpec, source_tokens: int) -> Iterator[SummaryRequest]
     """Yields the request for each part of a source of at most `source_tokens`."""
     get_rules, get_prompt = _PROMPTS[spec.style]
     if spec.is_merge:
-        facts = carried_line(spec.carried, spec.language, spec.max_tokens or 0, level=spec.level).text
+        facts = carried_line(spec.carried, spec.language, spec.max_tokens or 0, level=spec.level)
         after = quote_after(_told_behind(spec), min(AFTER_CHARS, source_tokens // _AFTER_SHARE))
         source_tokens -= estimate_tokens(after)
         get_prompt = partial(merge_generator.get_prompt, facts=facts, after=after)

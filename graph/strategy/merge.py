@@ -178,7 +178,7 @@ def merge_fold(
         until_message_id=last.covered_until_message_id,
         is_waited=False,
     )
-    line = carried_line(spec.carried, language, max_tokens, level=spec.level).text
+    line = carried_line(spec.carried, language, max_tokens, level=spec.level)
     room_tokens = max_tokens - estimate_tokens(line)
     most, usual = (spec.bounded(max(1, int(room_tokens * share))) for share in (1, _TEXT_SHARE))
     return replace(

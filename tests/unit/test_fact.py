@@ -1,3 +1,4 @@
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -5,10 +6,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from graph.fold.fact_compare import missing_from, present_in
+from graph.fold.fact_compare import HeldFacts, missing_from
 from graph.fold.fact_find import Fact, facts_in, facts_of
 from graph.fold.fact_line import facts_line, facts_of_line
 from graph.fold.replaced import superseded_in
+from prompt.system.framing import Language
 from tests.fake.drawn import at_most
 
 _PARTICLES = ("", "은", "는", "이", "가", "을", "를", "에서", "으로", "까지", "이고", "입니다")
@@ -190,7 +192,7 @@ def test_another_value_keeps_no_fact(fact: str, text: str) -> None:
 def test_kept_and_missing_facts_are_all_facts_in_their_order() -> None:
     facts = facts_in("AUTH-4821, 3박, 도쿄역, 180만 원")
     summary = "도쿄역, auth-4821"
-    assert [fact.text for fact in present_in(facts, summary)] == ["AUTH-4821", "도쿄역"]
+    assert [fact.text for fact in filter(HeldFacts(summary).has, facts)] == ["AUTH-4821", "도쿄역"]
     assert [fact.text for fact in missing_from(facts, summary)] == ["3박", "180만 원"]
 
 
@@ -231,23 +233,22 @@ def test_the_text_blocks_of_a_message_are_read() -> None:
     assert [fact.text for fact in facts_of([HumanMessage([{"type": "text", "text": "K7QX2M이에요"}])])] == ["K7QX2M"]
 
 
-def test_the_line_holds_the_heaviest_facts_that_fit_and_says_which() -> None:
+def line_of(facts: Iterable[Fact], max_chars: int, language: Language = "ko") -> str:
+    return facts_line(facts, language, lambda line: len(line) <= max_chars)
+
+
+def test_the_line_holds_the_heaviest_facts_that_fit() -> None:
     facts = facts_of([HumanMessage("AUTH-4821을 /srv/wiki/app.conf에. 절대로 야간버스는 안 돼요.")])
-    line = facts_line(facts, "ko", 100)
-    assert line.text == "사실: 절대로 야간버스는 안 돼요, AUTH-4821, /srv/wiki/app.conf"
-    assert line.facts == facts
-    short = facts_line(facts, "en", 20)
-    assert short.text == "Facts: AUTH-4821"
-    assert [fact.text for fact in short.facts] == ["AUTH-4821"]
+    assert line_of(facts, 100) == "사실: 절대로 야간버스는 안 돼요, AUTH-4821, /srv/wiki/app.conf"
+    assert line_of(facts, 20, "en") == "Facts: AUTH-4821"
 
 
 def test_identifiers_behind_the_same_words_stand_together() -> None:
     said = ["접수 번호는 AK-3301", "접수 번호는 BL-4402", "The order is CX-5503", "접수 번호는 DM-6604", "EN-7705"]
     facts = [replace(facts_in(each)[0], text=each) for each in said]
-    line = facts_line(facts, "ko", 200)
-    assert line.text == "사실: 접수 번호는 AK-3301 BL-4402 DM-6604, The order is CX-5503, EN-7705"
-    assert list(line.facts) == facts
-    clauses = [fact.clause for fact in facts_of_line(line.text)]
+    line = line_of(facts, 200)
+    assert line == "사실: 접수 번호는 AK-3301 BL-4402 DM-6604, The order is CX-5503, EN-7705"
+    clauses = [fact.clause for fact in facts_of_line(line)]
     assert sorted(clauses) == sorted(said)
 
 
@@ -255,21 +256,18 @@ def test_identifiers_behind_the_same_words_stand_together() -> None:
     "said", ["5년", "14,382명", "DB 서버", "4,560,000원", "다섯 명", "2번", "9월 3일", "김민수 과장", "SELECT"]
 )
 def test_what_says_nothing_alone_is_in_no_line(said: str) -> None:
-    assert facts_line(facts_in(said), "ko", 100) == ("", ())
+    assert line_of(facts_in(said), 100) == ""
 
 
 @pytest.mark.parametrize("max_chars", [-1, 0, 3, 8])
 def test_a_line_without_room_is_empty(max_chars: int) -> None:
-    assert facts_line(facts_in("AUTH-4821"), "ko", max_chars) == ("", ())
+    assert line_of(facts_in("AUTH-4821"), max_chars) == ""
 
 
 def test_what_the_line_holds_already_is_not_written_twice() -> None:
-    assert (
-        facts_line(facts_in("https://a.co/AUTH-4821 AUTH-4821"), "ko", 100).text
-        == "사실: AUTH-4821, https://a.co/AUTH-4821"
-    )
+    assert line_of(facts_in("https://a.co/AUTH-4821 AUTH-4821"), 100) == "사실: AUTH-4821, https://a.co/AUTH-4821"
     facts = (*facts_in("절대 야간버스는 안 돼요"), Fact("code", "야간버스", " 야 간 버 스 "))
-    assert facts_line(facts, "ko", 100) == ("사실: 절대 야간버스는 안 돼요", facts)
+    assert line_of(facts, 100) == "사실: 절대 야간버스는 안 돼요"
 
 
 @settings(max_examples=at_most(300))
@@ -289,12 +287,8 @@ def test_the_facts_of_a_text_are_found_beside_another(first: str, second: str) -
 
 
 @given(_TEXTS, st.integers(-5, 200), st.sampled_from(["ko", "en"]))
-def test_a_line_is_within_its_bound_and_keeps_what_it_took(text: str, max_chars: int, language: str) -> None:
-    facts = facts_in(text)
-    line = facts_line(facts, "ko" if language == "ko" else "en", max_chars)
-    assert len(line.text) <= max(0, max_chars)
-    assert missing_from(line.facts, line.text) == ()
-    assert set(line.facts) <= set(facts)
+def test_a_line_is_within_its_bound(text: str, max_chars: int, language: Language) -> None:
+    assert len(line_of(facts_in(text), max_chars, language)) <= max(0, max_chars)
 
 
 @given(

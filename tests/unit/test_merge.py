@@ -105,7 +105,7 @@ def test_the_text_has_forty_characters_a_turn_beside_the_largest_line() -> None:
     assert spec is not None
     assert spec.max_tokens == 600
     assert spec.target_chars >= 40 * 12
-    line = carried_line(spec.carried, "ko", 600).text
+    line = carried_line(spec.carried, "ko", 600)
     assert 150 < estimate_tokens(line) <= 200
 
 
@@ -118,7 +118,7 @@ def test_the_line_of_a_merge_of_merges_may_take_two_thirds() -> None:
         spec = merge_fold(
             [record(k, level=level, text=f"{TEXT * 10}{text}.") for k, text in enumerate(texts)], 0.3, 600, "ko"
         )
-        levels.append(estimate_tokens(carried_line(spec.carried, "ko", 600, level=spec.level).text))
+        levels.append(estimate_tokens(carried_line(spec.carried, "ko", 600, level=spec.level)))
     assert 190 < levels[0] <= 200
     assert 390 < levels[1] <= 400
 
