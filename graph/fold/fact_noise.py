@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from graph.core.language import STOP_WORDS
+
 # A row of Markdown or of a spreadsheet.
 _ROW: Final = re.compile(
     r"^\s{0,8}\|[^|\n]{0,400}\||^[^|\n]{1,200}\s\|\s[^|\n]{1,200}\s\|\s|^[^\t\n]{1,200}\t[^\t\n]{0,200}\t"
@@ -40,32 +42,23 @@ _LEAST_PAIRS: Final = 2
 _HEADINGS: Final = re.compile(r"^\s{0,8}[A-Z][A-Z()%_-]{1,24}(?:\s{1,40}[A-Z][A-Z()%_-]{1,24}){2,12}\s{0,8}$")
 
 _COMMON_LIST: Final = """
-dr mr mrs ms prof st
-select from where join left right inner outer full cross on and or not null is in as by order group having limit offset
-union all distinct insert into values update set delete create table alter drop index view primary key foreign
-references begin commit rollback exists between like case when then else end asc desc with count sum avg min max
-trace debug info notice warn warning error critical fatal severe
-name ready status restarts age type node namespace cluster-ip port ports state level line total date time id no yes
-running pending completed terminating active failed success ok done true false none nan
-utc gmt kst est edt pst pdt cet cest bst am pm
-api apis url urls uri http https html css json xml yaml csv tsv pdf sql db ui ux os pc cpu gpu ram ssd hdd usb
-faq todo tbd fyi asap eta eod diy ceo cto cfo hr pr it ai ml llm qa vpn dns ip tcp udp ssh ssl tls sms pos qr gps tv
-get post put patch head options
-i a an the this that these those it its if but so also then than we you he she they my your our their his her
-okay please never always maybe perhaps however therefore because since after before once until while where why what
-which who whom whose how there here now later today tomorrow yesterday tonight
-monday tuesday wednesday thursday friday saturday sunday
-can could should would will shall may might must do does did don have has had are was were be been am
-let make give tell show explain check use try keep take put go see look note note: remember add remove change
-only just even still yet both each every some any many much more most less least few other another
-first second third next last new old good bad great sure thanks thank hi hello hey dear sorry well right
-at of to for off up down over under out about into through per via
-ask call email send tell contact meet write read run start stop set open close book order buy pay move switch
-deploy restart verify roll fix submit finalize schedule wash sort create merge push pull test build install
-need want think like love prefer wait reminder back idle
-option step page part section chapter case item example answer question summary changed decided decision rule rules
+dr mr mrs ms prof st select join left right inner outer full cross null order group having limit offset union all
+distinct insert values update set delete create table alter drop index view primary key foreign references begin commit
+rollback exists between like case else end asc desc count sum avg min max trace debug info notice warn warning error
+critical fatal severe name ready status restarts age type node namespace cluster-ip port ports state level line total
+date time id yes running pending completed terminating active failed success done true false none nan utc gmt kst est
+edt pst pdt cet cest bst am pm api apis url urls uri http https html css json xml yaml csv tsv pdf sql db ui ux os pc
+cpu gpu ram ssd hdd usb faq todo tbd fyi asap eta eod diy ceo cto cfo hr pr ai ml llm qa vpn dns ip tcp udp ssh ssl tls
+sms pos qr gps tv get post put patch head options those never always maybe perhaps however therefore because since after
+before once until while here now later today tomorrow yesterday tonight monday tuesday wednesday thursday friday
+saturday sunday shall may might must don make explain check use try keep take go see look note note: add remove change
+only even still yet both each every many much more most less least few other another first second third next last new
+old good bad great sure thanks thank hi hello hey dear sorry well off up down over under out through per via ask call
+email send contact meet write read run start stop open close book buy pay move switch deploy restart verify roll fix
+submit finalize schedule wash sort merge push pull test build install think love prefer wait reminder back idle option
+step page part section chapter item example answer question summary changed decided decision rule rules
 """
-_COMMON: Final = frozenset(_COMMON_LIST.split())
+_COMMON: Final = STOP_WORDS.union(_COMMON_LIST.split())
 
 
 def machine_lines(lines: Sequence[str]) -> bytearray:

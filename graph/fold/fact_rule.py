@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
 
+from graph.core.language import STOP_WORDS
 from graph.fold.fact_key import key_of, narrow, strip_particle
 from graph.fold.word_kind import CHOOSES, FORBIDS, PREFERS, RULES, WordKind, wording_of
 
@@ -39,24 +40,20 @@ _SHORT_NOUN: Final = re.compile(
 )
 _NO_CONTENT_LIST: Final = """
 절대 절대로 앞으로 앞으로는 앞으로도 항상 언제나 반드시 매번 꼭 그냥 그리고 그런데 제발 정말 아니 그건 그것 이건 이것
-저는 저희 제가 나는 내가 우리 아 음 건 것 거 게 수 할 한 할게요 되고 되는 되면 된 됨 함 함께 좀 더 다 때 주세요 해 줘
-주고 주십시오 돼요 돼 됩니다 되요 안 못 마 마세요 말아 말고 말아줘 말아주세요 빼 빼고 빼주세요 빼줘 있어요 있어 없이
-하지 하면 금지 제외 알레르기 알러지 m s re ve ll d a an the to of in on at and or but for with is are be do don t not
-no never must mustn should shouldn please always i me my you your it this that from now every time make sure any so
-can avoid want like use using used 때마다 받아야 해야 필요 있어야 돼서 주실 않게 않도록 않고 않음 없음 한가지 한두가지
-가지 두가지 하나 하나만 지켜 지켜줘 지켜주세요 기억 기억해 으로 로 을 를 이 가 그대로 두세요 둬요 두고 둬 둠 놔 남겨
-before until till after unless during except untouched unchanged allowed forbidden 있 있는 있으니 되 은 는 명 등 든
-어떤 모든 하고 하고요 거예요 거에요 겁니다 거야 게요 같은 좋은데 할께요 할게 갈게요 가죠 하죠 합시다 하자 하겠습니다
-가겠습니다 했어요 했습니다 해요 합니다 해줘 정했어요 정할게요 결정했어요 결정합니다 결정할게요 부탁드려 그럼 그러면 네
-예 좋아요 좋습니다 좋아해요 좋겠어요 좋을 선호해요 선호합니다 선호해 선호하는 편해요 편합니다 편이 편 나아요 낫습니다
-낫다 훨씬 제일 가장 기로 하기로 걸로 것으로 쪽 쪽으로 얘는 let lets go going take taken pick picked choose chosen
-chose decide decided decision stick settle drop dropped skip cancel then ok okay yes fine option prefer prefers
-preferred rather than over better more most best love enjoy would tend leave alone them they also too we our just
-because nothing ever only 명심 부탁 부탁해 부탁해요 부탁드려요 부탁드립니다 thing things mind note keep remember
-following here
+저는 저희 제가 나는 내가 우리 아 음 건 것 거 게 수 할 한 되고 되는 되면 된 됨 함 함께 좀 더 다 때 주세요 해 줘 주고
+주십시오 돼요 돼 됩니다 되요 안 마 마세요 빼 빼고 빼주세요 빼줘 있어 없이 하지 하면 금지 제외 알레르기 알러지 m s re ve
+ll d don t never must mustn shouldn always now every time make sure avoid like use using used 때마다 받아야 해야 필요
+돼서 주실 없음 한가지 한두가지 가지 두가지 하나 지켜 지켜줘 지켜주세요 기억 으로 로 을 를 이 가 그대로 두세요 둬요 두고
+둬 둠 놔 남겨 before until till after unless during except untouched unchanged allowed forbidden 있 있는 있으니 되 은 는
+명 등 든 어떤 모든 하고 하고요 거예요 거에요 겁니다 거야 게요 같은 좋은데 할께요 할게 갈게요 가죠 하죠 합시다 하자
+하겠습니다 가겠습니다 했어요 했습니다 해요 합니다 해줘 정했어요 정할게요 결정했어요 결정합니다 결정할게요 부탁드려 그럼
+그러면 네 예 좋아요 좋습니다 좋아해요 좋겠어요 좋을 선호합니다 선호해 선호하는 편해요 편합니다 편이 편 나아요 낫습니다
+낫다 훨씬 제일 가장 기로 하기로 걸로 것으로 쪽 쪽으로 얘는 lets go going take taken pick picked choose chosen chose
+decide decided decision stick settle drop dropped skip cancel yes fine option prefer prefers preferred rather over
+better more most best love enjoy tend leave alone too because nothing ever only 명심 부탁 부탁드립니다 thing things mind
+note keep following here
 """
-_NO_CONTENT: Final = frozenset(_NO_CONTENT_LIST.split())
-
+_NO_CONTENT: Final = STOP_WORDS.union(_NO_CONTENT_LIST.split())
 
 # 2번, B안, option 2, take A: a word of its own, however it is written.
 _OPTION: Final = re.compile(
@@ -101,11 +98,10 @@ _DROPS: Final = re.compile(
 )
 # Words that name nothing without the sentence before.
 _POINTING_LIST: Final = """
-됨 된다 함 한다 하기 하게 후보 목록 명단 리스트 대상 항목 선택지 내용 부분 거기 여기 그곳 이곳 그날 그때 그쪽 이쪽 그분
-이분 그거 이거 저거 그걸 이걸 저걸 그게 이게 그런 이런 아 네 예 음 저 건 것 걸 게 거 수 할 되고 되겠어 되겠 있어 있어요
-없어 돼서 돼고 해서 제외해 제외하 그보다 더는 이상 그이상 그만큼 이름 비슷하니 비슷해서 비슷하 헷갈리 헷갈려 혼동 혼동하
-using stop stopped candidate candidates list option options item items one ones them those these there here they he she
-him her its leave take out please up anymore again just ok okay yes so then has have
+된다 한다 하기 하게 후보 목록 명단 리스트 대상 항목 내용 부분 거기 여기 그곳 이곳 그날 그때 그쪽 이쪽 그분 이분 그거
+이거 저거 그걸 이걸 저걸 그게 이게 그런 이런 저 걸 되겠어 되겠 없어 돼고 해서 제외하 그보다 더는 이상 그이상 그만큼 이름
+비슷하니 비슷하 헷갈리 헷갈려 혼동 혼동하 stop stopped candidate candidates list options item items one ones those him
+out up anymore
 """
 _POINTING: Final = frozenset(_POINTING_LIST.split())
 _POINTED_AT: Final = re.compile(

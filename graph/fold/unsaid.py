@@ -28,10 +28,9 @@ _OTHERS: Final = re.compile(
     r"|\bthe\s(?!user\b)[a-z]+\s(?:has\s|had\s)?(?:decided|chose|agreed|accepted|approved|picked))"
 )
 _HEADLESS_LIST: Final = """
-다시 먼저 나중 계속 우선 일단 함께 같이 그렇게 이렇게
-진행 시작 사용 작성 추가 변경 수정 확인 준비 제출 보내 선택 적용 유지 예약 결정 확정 정함 사용자 하기 쓰기
-넣기 두기 가기 바꾸기 user decided decision chose agreed accepted consented opted settled approved picked
-selected went going goes was were has had use using make start keep change add set write do both
+다시 먼저 나중 계속 우선 일단 같이 그렇게 이렇게 진행 시작 사용 작성 추가 변경 수정 확인 준비 제출 보내 선택 적용 유지
+예약 결정 확정 정함 사용자 하기 쓰기 넣기 두기 가기 바꾸기 user agreed accepted consented opted settled approved
+selected went goes start change add set write both
 """
 _HEADLESS: Final = frozenset(key_of(word) for word in _HEADLESS_LIST.split())
 _TAKES_UP: Final = re.compile(
