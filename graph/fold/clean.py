@@ -41,14 +41,11 @@ def clean_draft(text: str) -> str:
     cleaned = text.strip()
     while True:
         before = cleaned
-        for step in (_without_thought, _without_fence, _without_heading, _without_count):
+        cleaned = split_whole(cleaned)[1].strip()
+        for step in (_without_fence, _without_heading, _without_count):
             cleaned = step(cleaned).strip()
         if cleaned == before:
             return cleaned
-
-
-def _without_thought(text: str) -> str:
-    return split_whole(text)[1]
 
 
 def _without_fence(text: str) -> str:

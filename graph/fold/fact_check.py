@@ -17,7 +17,7 @@ from graph.fold.fact_compare import missing_from
 from graph.fold.fact_find import Fact, fact_as_written, facts_of, is_instruction
 from graph.fold.fact_line import facts_for_line, facts_line
 from graph.fold.replaced import is_out, superseded_in
-from graph.fold.review import Review, is_within, own_texts, pasted_facts
+from graph.fold.review import Review, is_within, own_texts, users_facts
 from graph.fold.shorten import shorten
 from graph.fold.spec import FoldSpec
 from graph.value.record import LedgerLine
@@ -92,9 +92,9 @@ def _weightiest(spec: FoldSpec) -> Sequence[Fact]:
     """
     sources = list(_fact_sources(spec))
     replaced = superseded_in(sources)
-    pasted = frozenset() if spec.is_merge else pasted_facts(spec.messages, spec.language)
-    known = {fact.identity for fact in spec.carried} | pasted
-    fresh = [fact for fact in facts_of(sources) if fact.identity not in known]
+    known = {fact.identity for fact in spec.carried}
+    found = facts_of(sources) if spec.is_merge else users_facts(sources, spec.language)
+    fresh = [fact for fact in found if fact.identity not in known]
     kept = _words(standing(spec.kept, {})) if spec.ledger is None else ()
     told = (fact for fact in (*kept, *spec.carried, *fresh) if not (is_out(fact, replaced) or fact.stands_for_nothing))
     counted = (fact for fact in told if fact.is_of_user and fact.is_countable)

@@ -65,7 +65,7 @@ def machine_lines(lines: Sequence[str]) -> bytearray:
     """Returns a byte for each line, 1 for a row of a table and what a program printed: a log, a listing, a stack."""
     marks = bytearray(map(_is_machine_line, lines))
     for gap in (_COLUMNS, _VALUES):
-        counts = [_gaps(gap, line) for line in lines]
+        counts = [len(gap.findall(line.strip()[:_MOST_CHARS])) for line in lines]
         for index, count in enumerate(counts):
             beside = counts[max(0, index - 1) : index] + counts[index + 1 : index + 2]
             is_like = count in beside if gap is _VALUES else max(beside, default=0) >= _LEAST_GAPS
@@ -77,17 +77,9 @@ def machine_lines(lines: Sequence[str]) -> bytearray:
     return marks
 
 
-def _gaps(gap: re.Pattern[str], line: str) -> int:
-    return len(gap.findall(line.strip()[:_MOST_CHARS]))
-
-
 def _is_machine_line(line: str) -> bool:
-    return bool(
-        _ROW.search(line)
-        or _MACHINE.search(line)
-        or _HEADINGS.search(line)
-        or len(_LOG_PAIRS.findall(line)) >= _LEAST_PAIRS
-    )
+    is_marked = any(pattern.search(line) for pattern in (_ROW, _MACHINE, _HEADINGS))
+    return is_marked or len(_LOG_PAIRS.findall(line)) >= _LEAST_PAIRS
 
 
 def is_table_row(line: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from graph.fold.fact_key import CHAIN, NOUN_END, RATIO, one_of
 
@@ -16,11 +16,13 @@ TITLE: Final = one_of("""
 """)
 # Words of other meanings, too: only behind a whole name.
 RANK: Final = one_of("경위 경장 경사 순경 경감 경정 조사관 수사관 상담원 상담사 사정사 손해사정사 중개사 소방관 경찰관")
-_ROLE: Final = one_of("""
-과장 부장 차장 대리 팀장 사장 대표 교수 박사 변호사 간호사 수간호사 간호부장 사무장 원무과장 행정실장 원장 부원장 실장
-국장 본부장 상무 전무 매니저 주임 센터장 지점장 점장 소장 약사 영양사 세무사 회계사 노무사 법무사 연구원 조교 엔지니어
-디자이너 개발자 기획자 담당자 운전자 목격자 피해자 가해자 상대방 보호자 동승자 환자 세입자 집주인 임대인 임차인 계약자
-피보험자 대리인 신청인 증인 조사관 경찰관 남편 아내 친구 동료 후배 선배
+OFFICE: Final = one_of("""
+손해사정사 사정사 조사관 심사역 감정인 경위 경사 경장 경감 순경 형사 집주인 임대인 임차인 세입자 중개사 공인중개사
+건물주 기사 강사 교사 담임 주치의 전문의 설비사 정비사 소방관 사서 통역사 번역가 편집자 디렉터 책임자 총무 회계 감사
+대행 비서 운영자 관리인 관리자 담당 상담사 상담원 심리사 트레이너 미용사 요리사 셰프 목수 인테리어 도배사 고객 거래처
+발주처 피해자 가해자 증인 목격자 동승자 보호자 후견인 상속인 신랑 신부 사회자 동승 팀원 동료 매부 처남 사위 며느리 남편
+아내 아들 딸 동생 형 누나 오빠 언니 엄마 아빠 어머니 아버지 할머니 할아버지 이모 삼촌 고모 조카 사촌 손자 손녀 막내 첫째
+둘째 친구 룸메이트 선배 후배 사수 운전자 상대방 환자 계약자 피보험자 대리인 신청인 경찰관
 """)
 _SAID_NAME: Final = r"(?=\s?님|\s씨|이?에요|예요|입니다|이라고|라고|이고(?![가-힣])|[이가은는](?![가-힣])|\s?[(,.)]|$)"
 _COMPANY: Final = one_of("""
@@ -62,7 +64,7 @@ NAMES: Final = (
     rf"(?<![가-힣])(?!{NO_NAME})(?P<fact>{SURNAME}[가-힣]{{1,2}}){NO_VERB}\s?{TITLE}님?{NOUN_END}",
     rf"(?<![가-힣])(?!{NO_NAME})(?P<fact>{SURNAME}[가-힣]{{2}})(?<![한된적의인른]){NO_VERB}\s?{RANK}님?{NOUN_END}",
     rf"(?<![가-힣])(?P<fact>{_COMMON_SURNAME}(?<!이)\s{RANK})님?{NOUN_END}",
-    rf"(?<![가-힣]){_ROLE}\s(?![가-힣]{{0,2}}{TITLE}|[가-힣]?{RANK}|{NO_NAME})(?P<fact>{SURNAME}[가-힣]{{2}}){_SAID_NAME}",
+    rf"(?<![가-힣])(?:{TITLE}|{OFFICE})\s(?![가-힣]{{0,2}}{TITLE}|[가-힣]?{RANK}|{NO_NAME})(?P<fact>{SURNAME}[가-힣]{{2}}){_SAID_NAME}",
     rf"(?<![가-힣])(?:{_COMPANY}|㈜|\(주\))\s?[가-힣A-Za-z]{{2,10}}?{NOUN_END}",
     rf"(?<![가-힣])(?!{NO_NAME})(?P<fact>{SURNAME}[가-힣]{{2}})(?:님|\s(?:군|양)){NOUN_END}",
     r"(?<![가-힣])(?P<fact>[가-힣]{2,5})(?=\s?\([0-9]{2}(?:세\)|[)·,]))",
@@ -332,17 +334,10 @@ _TABLE: Final[tuple[tuple[Kind, tuple[str, ...], str], ...]] = (
 )
 
 
-class FactPatterns(NamedTuple):
-    """The patterns of a kind, and a pattern that a line must match before they are tried."""
-
-    kind: Kind
-    patterns: tuple[re.Pattern[str], ...]
-    needed: re.Pattern[str]
-
-
 PATTERNS: Final = tuple(
-    FactPatterns(kind, tuple(map(re.compile, patterns)), re.compile(needed)) for kind, patterns, needed in _TABLE
+    (kind, tuple(map(re.compile, patterns)), re.compile(needed)) for kind, patterns, needed in _TABLE
 )
-"""Each matches only text that no earlier one matched; a group named `fact` is the fact, else the whole match."""
+"""Kinds with their patterns, of which each matches only text that no earlier one matched; a group named `fact` is the
+fact, else the whole match. A line must match the last before they are tried."""
 QUOTED: Final = tuple(re.compile(pattern) for pattern in _QUOTED)
 """Matched independently, as a quoted term may contain other facts."""

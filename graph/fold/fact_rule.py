@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from graph.core.language import STOP_WORDS
 from graph.fold.fact_key import key_of, narrow, strip_particle
-from graph.fold.word_kind import CHOOSES, FORBIDS, PREFERS, RULES, WordKind, wording_of
+from graph.fold.word_kind import FORBIDS, PATTERNS, WordKind, kind_of
 
 _SENTENCE_END: Final = re.compile(
     r"(?<=[.!?。！？])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bSt\.)(?<!\bMrs\.)(?<!e\.g\.)(?<!i\.e\.)\s+"
@@ -86,7 +86,7 @@ _CLAUSE: Final = re.compile(
     r"[,;:]\s+|\s[—–]\s|(?<=[가-힣]고)\s|(?<=지만|는데|인데|은데|니까|으니|아서|어서)\s|\s(?=(?:and|but|so|because)\s)",
     re.IGNORECASE,
 )
-_ASKING: Final = (FORBIDS, RULES, PREFERS, CHOOSES, _ONLY)
+_ASKING: Final = (*PATTERNS.values(), _ONLY)
 # What a summary says of a taste.
 _WEIGHS: Final = re.compile(
     r"선호|좋|낫|나음|나은|편[하함해한안]|싫|취향|원[하함해]|바[라람랍]|대신|말고|보다|우선|(?<![가-힣])안\s"
@@ -155,14 +155,14 @@ def instructions_in(line: str) -> Iterator[tuple[int, int, WordKind]]:
         mark = _LIST_MARK.match(line, begin)
         start = mark.end() if mark else begin
         sentence = line[start:end]
-        wording = wording_of(sentence)
-        if wording is None:
+        kind = kind_of(sentence)
+        if kind is None:
             continue
-        spans = [(0, end - start)] if end - start <= _MAX_CHARS else _clauses_of(sentence, wording.pattern)
+        spans = [(0, end - start)] if end - start <= _MAX_CHARS else _clauses_of(sentence, PATTERNS[kind])
         for first, last in spans:
             stated = sentence[first:last].rstrip(" .!?。！？~…")
             if len(stated) > _SHORT_CHARS or _content_words(narrow(stated)):
-                yield start + first, start + first + len(stated), wording.kind
+                yield start + first, start + first + len(stated), kind
 
 
 def instruction_key(sentence: str) -> str:
@@ -338,12 +338,8 @@ def _clause_around(sentence: str, found: re.Match[str]) -> tuple[int, int]:
 
 @lru_cache(maxsize=_KNOWN_WORDS)
 def _key_of_word(word: str) -> str:
-    return key_of(_stem(word))
-
-
-def _stem(word: str) -> str:
     if word in _NO_CONTENT or _DENIAL.match(word):
         return ""
     short = _SHORT_NOUN.fullmatch(word)
     stem = short[1] if short else strip_particle(_VERB_END.sub("", word))
-    return "" if stem in _NO_CONTENT else stem
+    return "" if stem in _NO_CONTENT else key_of(stem)

@@ -14,7 +14,7 @@ from graph.core.turn import text_of
 from graph.fold.fact_key import key_of
 from graph.fold.fact_rule import asked_clauses, clauses_of, is_about, lifts_rule
 from graph.fold.spec import FoldSpec
-from graph.fold.user_word import UserWord, people_in, user_words
+from graph.fold.user_word import people_in, user_words
 from graph.value.record import LedgerLine
 
 # A line of a draft that tells a rule of the user's: what the patterns miss, the summariser may name.
@@ -67,8 +67,8 @@ def ledger_of(spec: FoldSpec, told: Sequence[LedgerLine] = ()) -> tuple[LedgerLi
             lifted = (line for line in (held if may_lift else people) if _takes_back(sentence, line))
             found += (LedgerLine(turn, "lifted", line.id) for line in lifted)
         held = standing([*spec.ledger, *found], {})
-        known = {_identity(word) for line in held for word in user_words(line.text, script)}
-        new = [word for word in user_words(said, script) if _identity(word) not in known]
+        known = {(word.kind, word.key) for line in held for word in user_words(line.text, script)}
+        new = [word for word in user_words(said, script) if (word.kind, word.key) not in known]
         found += (LedgerLine(turn, word.kind, word.text[:_LONGEST_CHARS]) for word in new)
         found += (line for line in told if line.turn == turn)
     return tuple(dict.fromkeys(found))
@@ -87,9 +87,7 @@ def told_in(text: str, spec: FoldSpec) -> Told:
 
     A line stays in the text unless one sentence of the user has at least half of its words, and is kept instead.
     """
-    if spec.ledger is None:
-        return Told(text, ())
-    if not any(map(_TOLD.match, text.split("\n"))):
+    if spec.ledger is None or not any(map(_TOLD.match, text.split("\n"))):
         return Told(text, ())
     retained, lines = [], []
     sentences = [(turn, sentence) for turn, said in _said(spec) for sentence in split_sentences(said)[:_MOST_SENTENCES]]
@@ -116,10 +114,6 @@ def _said(spec: FoldSpec) -> Iterator[tuple[int, str]]:
     for message, turn in zip(spec.messages, spec.message_turns, strict=True):
         if isinstance(message, HumanMessage):
             yield turn, own_lines(text_of(message), script)
-
-
-def _identity(word: UserWord) -> tuple[str, str]:
-    return word.kind, word.key
 
 
 def _source(told: str, sentences: Sequence[tuple[int, str]]) -> LedgerLine | None:

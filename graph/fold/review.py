@@ -21,7 +21,7 @@ from graph.core.text import estimate_tokens
 from graph.core.turn import telling_calls, text_of, without_days
 from graph.fold.extract import cut_at_word
 from graph.fold.fact_compare import HeldFacts, missing_from
-from graph.fold.fact_find import Fact, facts_of, is_instruction
+from graph.fold.fact_find import Fact, facts_in, facts_of, is_instruction
 from graph.fold.fact_line import stands_in_line
 from graph.fold.invented import invented_in
 from graph.fold.listing import rows_of
@@ -153,17 +153,16 @@ def _prose(text: str, script: str) -> str:
     return "\n".join(line for line in own_lines(text, script).split("\n") if not line.lstrip().startswith("|"))
 
 
-def pasted_facts(messages: Sequence[AnyMessage], language: Language) -> frozenset[tuple[str, str]]:
-    """Returns the identities of facts that occur in what the user pasted only: all of a letter's or a document's.
+def users_facts(messages: Sequence[AnyMessage], language: Language) -> tuple[Fact, ...]:
+    """Returns the facts of messages, none that occurs only in what the user pasted, a letter or a document.
 
-    Of code, quotes and files these are apparent rules and prohibitions; their values are what he talks about.
+    Of code, quotes and files none is a rule; their values are what he talks about.
     """
-    script = script_of(messages, language)
-    users = [message for message in messages if isinstance(message, HumanMessage)]
-    own = {fact.identity for fact in facts_of([_own(message, script) for message in users])}
-    told = {fact.identity for fact in facts_of([HumanMessage(without_pasted(text_of(message))) for message in users])}
-    facts = (fact for fact in facts_of(users) if fact.identity not in own)
-    return frozenset(fact.identity for fact in facts if is_instruction(fact) or fact.identity not in told)
+    rules = {fact.identity for text in own_texts(messages, language) for fact in facts_in(text) if is_instruction(fact)}
+    told = [
+        HumanMessage(without_pasted(text_of(each))) if isinstance(each, HumanMessage) else each for each in messages
+    ]
+    return tuple(fact for fact in facts_of(told) if not is_instruction(fact) or fact.identity in rules)
 
 
 def lack_of(

@@ -14,7 +14,7 @@ from graph.core.language import own_lines, user_language
 from graph.core.remembered import remembered
 from graph.fold.fact_key import NOUN_END, key_of, narrow, one_of
 from graph.fold.fact_noise import common_chars
-from graph.fold.fact_pattern import NO_NAME, NO_VERB, SURNAME, TITLE
+from graph.fold.fact_pattern import NO_NAME, NO_VERB, OFFICE, SURNAME, TITLE
 from graph.fold.fact_rule import clauses_of, instruction_key, instructions_in, sentences_of
 from graph.fold.word_kind import LONGEST_SENTENCE, WordKind
 
@@ -28,15 +28,7 @@ _POINTS: Final = re.compile(
     r"(?:it|them|those|these|this|that|option|plan|[A-Z]|the\s(?:first|second|third|last|latter|former|other))\b))"
 )
 
-_OFFICE: Final = one_of("""
-손해사정사 사정사 조사관 심사역 감정인 경위 경사 경장 경감 순경 형사 집주인 임대인 임차인 세입자 중개사 공인중개사
-건물주 기사 강사 교사 담임 주치의 전문의 설비사 정비사 소방관 사서 통역사 번역가 편집자 디렉터 책임자 총무 회계 감사
-대행 비서 운영자 관리인 관리자 담당 상담사 상담원 심리사 트레이너 코치 미용사 요리사 셰프 목수 인테리어 도배사 고객
-거래처 발주처 피해자 가해자 증인 목격자 동승자 보호자 후견인 상속인 신랑 신부 사회자 동승 팀원 동료 매부 처남 사위
-며느리 남편 아내 아들 딸 동생 형 누나 오빠 언니 엄마 아빠 어머니 아버지 할머니 할아버지 이모 삼촌 고모 조카 사촌 손자
-손녀 막내 첫째 둘째 친구 룸메이트 선배 후배 사수
-""")
-_ROLE: Final = rf"(?:[가-힣]{{0,8}}?(?:{TITLE}|{_OFFICE})(?<!씨)(?!\s(?:날|주|달|해|번)))"
+_ROLE: Final = rf"(?:[가-힣]{{0,8}}?(?:{TITLE}|{OFFICE})(?<!씨)(?!\s(?:날|주|달|해|번)))"
 _FULL: Final = (
     r"(?!오전|오후|방문|도서관|유치원|기숙사|고객사|공사장|이용자|신입생|외국인|전화기)"
     rf"(?!{NO_NAME})(?P<name>{SURNAME}[가-힣]{{2}}(?<![실과부팀반층급]))"
@@ -82,7 +74,7 @@ _PAIRS: Final = tuple(
             rf"{_NAME}{NO_VERB}{_NO_ENDING}\s?(?P<role>{_ROLE})님?{NOUN_END}",
             rf"(?<![가-힣])(?P<role>{_ROLE}(?:\s[가-힣]{{0,3}})?)\s{_FULL}(?:\s?(?:씨|님|군|양))?{NOUN_END}",
             rf"(?<![가-힣])(?!{_NOTED})(?P<name>[가-힣]{{2,4}})\s?\((?P<role>[^()\n]{{0,12}}?{_ROLE})(?![가-힣])[^()\n]{{0,30}}\)",
-            rf"(?<![가-힣])(?:제|내|우리|저희)\s(?P<role>{_OFFICE})\s(?P<name>[가-힣]{{2,3}}?)(?=이?에요|예요|입니다|\s?\(|이?라고|\s씨)",
+            rf"(?<![가-힣])(?:제|내|우리|저희)\s(?P<role>{OFFICE})\s(?P<name>[가-힣]{{2,3}}?)(?=이?에요|예요|입니다|\s?\(|이?라고|\s씨)",
             rf"{_NAME}{_NO_ENDING}(?:\s?씨|님)?(?:은|는|이|가)\s(?:[가-힣]{{1,8}}\s){{0,3}}?(?P<role>{_ROLE})님?{_IS}",
             rf"(?<![가-힣])(?P<role>(?:[가-힣]{{1,6}}\s)?{_ROLE})(?:님)?(?:은|는|이|가|:)\s{_FULL}(?:\s?(?:씨|님|{TITLE}님?))?(?={_IS}|로\s|[,.)]|$)",
             rf"{_LATIN}(?:,\s(?:who\sis\s)?|\s(?:is|was)\s)(?:now\s)?{_OURS}\s(?P<role>{_WORDS}{_WHO}){_END}",
@@ -156,10 +148,7 @@ def people_in(text: str) -> tuple[Person, ...]:
 
 @remembered
 def _people_of(line: str) -> Sequence[tuple[int, Person]]:
-    return tuple(_named_in(line))
-
-
-def _named_in(line: str) -> Iterator[tuple[int, Person]]:
+    found: list[tuple[int, Person]] = []
     for start, said in sentences_of(narrow(line)):
         sentence = said[:LONGEST_SENTENCE]
         pairs = islice((match for pattern in _PAIRS for match in pattern.finditer(sentence)), _MOST_PAIRS)
@@ -175,7 +164,8 @@ def _named_in(line: str) -> Iterator[tuple[int, Person]]:
             if name and role:
                 # Whoever is replaced later takes nobody else out of the ledger with him.
                 own = (each.text for each in clauses if name in each.text and role in each.text)
-                yield start, Person(name, role, next(own, "") or _around(sentence, match))
+                found.append((start, Person(name, role, next(own, "") or _around(sentence, match))))
+    return found
 
 
 def _around(sentence: str, match: re.Match[str]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Final, Literal
 
 from graph.core.remembered import remembered
 
@@ -219,23 +220,17 @@ _QUESTION: Final = re.compile(r"[?？]\s*$|(?:까요|나요|을까|할까)[.!~\s
 _LAST_COMMA: Final = re.compile(r",\s[^,]*$")
 
 
-class Wording(NamedTuple):
-    """What kind of word a sentence is, by the first match of the pattern of that kind."""
-
-    kind: WordKind
-    pattern: re.Pattern[str]
-
-
-_KINDS: Final = (
-    Wording("negation", FORBIDS),
-    Wording("rule", RULES),
-    Wording("choice", CHOOSES),
-    Wording("preference", PREFERS),
-)
+PATTERNS: Final[Mapping[WordKind, re.Pattern[str]]] = {
+    "negation": FORBIDS,
+    "rule": RULES,
+    "choice": CHOOSES,
+    "preference": PREFERS,
+}
+"""What tells the kind of a sentence; the first that matches counts."""
 
 
 @remembered
-def wording_of(sentence: str) -> Wording | None:
+def kind_of(sentence: str) -> WordKind | None:
     """Returns what kind of word of the user a sentence is; None for one that tells or asks.
 
     Who asks what was forbidden forbids nothing, and who asks about an option chooses none. What tells a summariser
@@ -243,14 +238,14 @@ def wording_of(sentence: str) -> Wording | None:
     """
     if not _WORDS.search(sentence):
         return None
-    for wording in _KINDS:
-        is_order = wording.pattern in (FORBIDS, RULES)
+    for kind, pattern in PATTERNS.items():
+        is_order = kind in ("negation", "rule")
         is_question = _QUESTION.search(sentence)
         said = _LAST_COMMA.sub("", sentence) if is_question and not is_order else sentence
-        found = None if is_question and said == sentence and not is_order else wording.pattern.search(said)
+        found = None if is_question and said == sentence and not is_order else pattern.search(said)
         if found is None or _TO_SUMMARISER.search(sentence):
             continue
-        return None if _ASKS.search(sentence) and not _FIRST_PERSON.search(found.group()) else wording
+        return None if _ASKS.search(sentence) and not _FIRST_PERSON.search(found.group()) else kind
     return None
 
 
