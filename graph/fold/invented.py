@@ -11,8 +11,8 @@ from itertools import combinations, permutations
 from typing import Final, NamedTuple
 
 from graph.core.remembered import remembered
+from graph.fold.fact_compare import Values
 from graph.fold.fact_key import narrow
-from graph.fold.fact_value import Values
 from graph.fold.figure import (
     HALF_DAY,
     MONEY,

@@ -13,10 +13,10 @@ from langchain_core.messages import AnyMessage, HumanMessage
 
 from graph.core.remembered import remembered
 from graph.core.turn import text_of
+from graph.fold.fact_compare import values_of
 from graph.fold.fact_find import Fact, fact_spans
 from graph.fold.fact_key import narrow
 from graph.fold.fact_rule import instruction_key
-from graph.fold.fact_value import values_of
 
 _SMALL_WORD: Final = r"(?:(?:the|on|at|in|by|for)\s){0,2}"
 _MOVED: Final = (

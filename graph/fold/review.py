@@ -26,10 +26,9 @@ from graph.fold.fact_line import stands_in_line
 from graph.fold.invented import invented_in
 from graph.fold.listing import rows_of
 from graph.fold.replaced import is_out, superseded_in
-from graph.fold.reversal import reversed_in, softened_in
 from graph.fold.shorten import shorten
 from graph.fold.spec import MAX_SHARE, FoldSpec
-from graph.fold.unsaid import unsaid_in
+from graph.fold.statement import reversed_in, softened_in, unsaid_in
 from graph.value.record import RecordOutcome
 from prompt.system.framing import SPEAKER, VERBATIM_NOTE, Language
 

@@ -33,11 +33,10 @@ from graph.fold.fact_find import facts_in, facts_of
 from graph.fold.fact_line import facts_for_line
 from graph.fold.invented import invented_in
 from graph.fold.replaced import superseded_in
-from graph.fold.reversal import reversed_in, softened_in
 from graph.fold.review import SummaryDraft, flaw_of, is_copy, review_drafts
 from graph.fold.spec import FoldSpec
+from graph.fold.statement import reversed_in, softened_in, unsaid_in
 from graph.fold.title import clean_title
-from graph.fold.unsaid import unsaid_in
 from graph.fold.user_word import user_words
 from graph.layer.rule_clean import clean_rules, count_imports
 from graph.layer.rule_file import parse_front_matter

@@ -275,7 +275,7 @@ CORE: Final = (
     ),
     *group(
         "core",
-        "graph/fold/reversal.py",
+        "graph/fold/statement.py",
         "unit/test_reversal",
         ("if reversing and not is_held and", "if reversing and"),
         (" and not any(_lifts(each, asked) for each in _clauses(later))", ""),
@@ -287,7 +287,7 @@ CORE: Final = (
     ),
     *group(
         "core",
-        "graph/fold/unsaid.py",
+        "graph/fold/statement.py",
         "unit/test_unsaid",
         ("head not in users and head in known_key", "head not in users"),
         ("if is_other or (head", "if (head"),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from graph.fold.reversal import reversed_in, softened_in
+from graph.fold.statement import reversed_in, softened_in
 
 
 @pytest.mark.parametrize(

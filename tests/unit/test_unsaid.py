@@ -4,7 +4,7 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
 from graph.fold.fact_carry import without_marks
-from graph.fold.unsaid import unsaid_in
+from graph.fold.statement import unsaid_in
 
 CLAIM = [
     (
