@@ -1,8 +1,9 @@
-"""Compares an adopted summary with the facts of its source and appends a line of missing facts."""
+"""Compares a summary with the facts of its source, appends a line of missing ones, and counts them by class."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Final
@@ -12,15 +13,15 @@ from langchain_core.messages import AnyMessage, SystemMessage
 from graph.core.ledger import standing
 from graph.core.open_question import before_question
 from graph.core.turn import text_of
-from graph.fold.fact_carry import carried_line, line_in, without_line, without_marks
 from graph.fold.fact_compare import missing_from
 from graph.fold.fact_find import Fact, fact_as_written, facts_of, is_instruction
-from graph.fold.fact_line import facts_for_line, facts_line
+from graph.fold.fact_line import carried_line, facts_for_line, facts_line, line_in, without_line, without_marks
 from graph.fold.replaced import is_out, superseded_in
-from graph.fold.review import Review, is_within, own_texts, users_facts
+from graph.fold.review import NOTE_SHARE, Review, is_within, own_texts, users_facts
 from graph.fold.shorten import shorten
-from graph.fold.spec import FoldSpec
-from graph.value.record import LedgerLine
+from graph.fold.spec import FoldSpec, target_chars
+from graph.value.record import LedgerLine, Record
+from graph.value.view import FACT_CLASSES, FactClass, FactCount
 
 # A tool result may hold thousands of numbers, which nobody reads in a list.
 MOST_FACTS: Final = 100
@@ -155,3 +156,56 @@ def _fact_sources(spec: FoldSpec) -> Iterator[AnyMessage]:
         if is_summary and (spec.carried or spec.after):
             continue
         yield message.model_copy(update={"content": without_marks(text_of(message))}) if is_summary else message
+
+
+_CLASSES: Final[Mapping[str, FactClass]] = {
+    "negation": "rule",
+    "rule": "rule",
+    "choice": "decision",
+    "preference": "preference",
+    "name": "name",
+    "date": "date",
+    "path": "path",
+    "link": "path",
+    "email": "path",
+    "code": "path",
+}
+_KNOWN_FACTS: Final = 2_048
+
+
+@lru_cache(maxsize=_KNOWN_FACTS)
+def class_of(fact: str) -> FactClass:
+    """Returns the class of a stored fact; everything that is counted or numbered is a number."""
+    return _CLASSES.get(fact_as_written(fact).kind, "number")
+
+
+def count_facts(records: Iterable[Record]) -> tuple[FactCount, ...]:
+    """Counts by class what records say, or the ledger keeps, of the facts of their sources; empty classes left out."""
+    kept: Counter[FactClass] = Counter()
+    missing: Counter[FactClass] = Counter()
+    for record in records:
+        lacking = lacking_facts(record.summary, record.missing_facts)
+        kept.update(map(class_of, record.kept_facts))
+        kept.update(class_of(fact) for fact in record.missing_facts if fact not in lacking)
+        missing.update(map(class_of, lacking))
+    counts = (FactCount(name, kept[name], kept[name] + missing[name]) for name in FACT_CLASSES)
+    return tuple(count for count in counts if count.total)
+
+
+def left_out_at(record: Record, rate: float) -> tuple[str, ...]:
+    """Estimates which facts of a record's source a summary of this rate has no room for, weightiest first.
+
+    Each takes its own length and as much again for the words around it as a complete note takes; what the ledger keeps
+    takes none.
+    """
+    left_chars = target_chars(record.original_chars, rate)
+    found: list[str] = []
+    for fact in (*record.kept_facts, *record.missing_facts):
+        if record.ledger and is_instruction(fact_as_written(fact)):
+            continue
+        needed = int(len(fact) * NOTE_SHARE)
+        if needed <= left_chars:
+            left_chars -= needed
+        else:
+            found.append(fact)
+    return tuple(found)

@@ -16,8 +16,8 @@ from graph.core.ledger import render_line, standing, with_room
 from graph.core.model_input import ModelInput
 from graph.core.text import estimate_tokens, message_tokens, sum_tokens
 from graph.core.turn import is_repetition, text_of, without_images
-from graph.fold.fact_carry import carried_line
 from graph.fold.fact_find import facts_in
+from graph.fold.fact_line import carried_line
 from graph.fold.ledger import ledger_of
 from graph.fold.replaced import changed_in
 from graph.fold.review import Flaw, SummaryDraft, facts_to_name

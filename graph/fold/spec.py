@@ -16,8 +16,8 @@ from graph.core.ledger import LEDGER_TOKENS
 from graph.core.open_question import without_question
 from graph.core.text import measure
 from graph.core.turn import label_of, labelled, text_of
-from graph.fold.fact_carry import carried_facts, kept_lines, without_marks
 from graph.fold.fact_find import Fact
+from graph.fold.fact_line import carried_facts, kept_lines, without_marks
 from graph.fold.replaced import is_out, replaced_by
 from graph.value.error import InputError
 from graph.value.record import ArchivedMessage, LedgerLine, Record, RecordKind

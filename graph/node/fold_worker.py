@@ -20,7 +20,7 @@ from graph.core.snapshot import SessionSnapshot, without_overlap
 from graph.core.text import estimate_tokens
 from graph.core.turn import label_of, labelled, text_of
 from graph.fold.extract import TermCounts, count_terms
-from graph.fold.fact_carry import without_line
+from graph.fold.fact_line import without_line
 from graph.fold.record import begin_record, end_record, end_verbatim
 from graph.fold.request import (
     LastInput,

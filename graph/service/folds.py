@@ -20,10 +20,9 @@ from graph.core.pin import budget_tokens, fitting, pin_of
 from graph.core.snapshot import SessionSnapshot
 from graph.core.text import check_text, estimate_tokens, has_visible, plain_text, title_of
 from graph.core.turn import label_of, text_of
-from graph.fold.fact_carry import without_line
-from graph.fold.fact_check import compare_facts, lacking_facts
+from graph.fold.fact_check import compare_facts, count_facts, lacking_facts, left_out_at
 from graph.fold.fact_find import fact_as_written, facts_in
-from graph.fold.receipt import count_facts, left_out_at
+from graph.fold.fact_line import without_line
 from graph.fold.review import invented_facts, quote
 from graph.fold.spec import FoldSpec, round_rate
 from graph.node.fold_worker import FoldWorker

@@ -13,7 +13,7 @@ from graph.core.open_question import without_answered, without_question
 from graph.core.snapshot import SessionSnapshot
 from graph.core.text import estimate_tokens, sum_tokens
 from graph.core.turn import label_of, text_of
-from graph.fold.fact_carry import carried_line, without_line
+from graph.fold.fact_line import carried_line, without_line
 from graph.fold.spec import BLOCK_TURNS, FoldSpec, fold_of
 from graph.strategy.base import Limits
 from graph.value.record import ArchivedMessage, Record, to_entry

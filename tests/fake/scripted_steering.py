@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from graph.fold.receipt import count_facts
+from graph.fold.fact_check import count_facts
 from graph.service.folds import Folds
 from graph.value.error import InputError
 from graph.value.record import Record

@@ -26,11 +26,10 @@ from graph.core.open_question import without_question
 from graph.core.pasted import without_pasted
 from graph.core.text import has_visible, title_of
 from graph.fold.extract import extract_summary
-from graph.fold.fact_carry import carried_facts
 from graph.fold.fact_check import compare_facts
 from graph.fold.fact_compare import missing_from
 from graph.fold.fact_find import facts_in, facts_of
-from graph.fold.fact_line import facts_for_line
+from graph.fold.fact_line import carried_facts, facts_for_line
 from graph.fold.invented import invented_in
 from graph.fold.replaced import superseded_in
 from graph.fold.review import SummaryDraft, flaw_of, is_copy, review_drafts

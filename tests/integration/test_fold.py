@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from graph.fold.fact_carry import without_line
+from graph.fold.fact_line import without_line
 from graph.model.caller import ModelCaller
 from graph.model.factory import ChatModels
 from graph.model.summariser import Summariser

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from graph.core.text import estimate_tokens
-from graph.fold.fact_carry import line_in
+from graph.fold.fact_line import line_in
 from graph.value.error import InputError, NotFoundError, ServerBusyError
 from graph.value.record import Record
 from graph.value.view import PinView

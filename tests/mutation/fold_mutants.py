@@ -313,7 +313,7 @@ CORE: Final = (
     ),
     *group(
         "core",
-        "graph/fold/fact_carry.py",
+        "graph/fold/fact_line.py",
         "unit/test_fact_carry",
         ("is_of_user=not compared", "is_of_user=True"),
         ("is_of_user=not compared", "is_of_user=not record.kept_facts"),

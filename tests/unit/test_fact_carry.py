@@ -12,8 +12,8 @@ from langchain_core.messages import HumanMessage
 from graph.core.ledger import standing
 from graph.core.text import estimate_tokens
 from graph.fold.extract import extract_summary
-from graph.fold.fact_carry import carried_facts, kept_lines, without_line
 from graph.fold.fact_check import compare_facts
+from graph.fold.fact_line import carried_facts, kept_lines, without_line
 from graph.fold.record import begin_record, end_record
 from graph.fold.request import requests_for
 from graph.fold.review import SummaryDraft

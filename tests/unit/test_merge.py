@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from graph.core.text import estimate_tokens
-from graph.fold.fact_carry import carried_line
+from graph.fold.fact_line import carried_line
 from graph.strategy.base import Limits
 from graph.strategy.merge import due_merge, merge_fold
 from graph.value.record import Record

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from graph.core.cost import Saved, net_tokens
-from graph.fold.receipt import class_of, count_facts, left_out_at
+from graph.fold.fact_check import class_of, count_facts, left_out_at
 from graph.value.record import LedgerLine
 from tests.fake.snapshot import record_of
 

@@ -11,8 +11,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from graph.core.model_input import assemble, system_part
 from graph.core.text import estimate_tokens
 from graph.fold.extract import extract_summary
-from graph.fold.fact_carry import carried_facts, without_marks
 from graph.fold.fact_check import compare_facts
+from graph.fold.fact_line import carried_facts, without_marks
 from graph.fold.request import requests_for
 from graph.fold.review import invented_facts
 from graph.fold.spec import FoldSpec, fold_of, previous_summary

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
-from graph.fold.fact_carry import without_marks
+from graph.fold.fact_line import without_marks
 from graph.fold.statement import unsaid_in
 
 CLAIM = [
