@@ -1,4 +1,4 @@
-"""Shortens a summary by dropping the sentences, wherever they are, that together weigh least and are just enough."""
+"""Shortens a summary by dropping the sentences, wherever they are, that weigh least for their length."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ _QUESTION: Final = re.compile(
     r"|\b(?:asked|asks|asking|awaiting|waiting for|open question)\b|\bquestion\s?:",
     re.IGNORECASE,
 )
-# The search for the lightest set is exact up to so many steps, then in units of a few characters, then greedy.
-_MOST_STEPS: Final = 100_000
-_MOST_UNIT_CHARS: Final = 8
+# Of the sentences that were dropped so many are tried again, the heaviest first: some may fit.
 _MOST_RESTORED: Final = 16
 _MOST_FACTS: Final = 300
 _TERM_WEIGHT: Final = 0.2
@@ -63,7 +61,7 @@ def shorten(
     must_fit: Callable[[str], bool],
     facts: Sequence[Fact] = (),
 ) -> str:
-    """Drops the lightest set of sentences that is just enough for the text to fit into about `max_chars` characters.
+    """Drops the lightest sentences for their length, just enough for the text to fit into about `max_chars` characters.
 
     A repetition weighs nothing, other sentences what they say that no other one does. The last question with its
     options, rules, prohibitions, decisions, reversals and the only mention of one of `facts`, the user's, stay, even if
@@ -148,44 +146,15 @@ def _without_lightest(
         droppable = sorted(droppable, key=lambda index: losses[index])[: len(retained) - 1]
     if not droppable or not is_enough(_render(_without(retained, droppable))):
         return _without(retained, droppable)
-    sizes = [len(retained[index].text) + 1 for index in droppable]
-    lightest = _lightest_sets([losses[index] for index in droppable], sizes)
-
-    def left(chars: int) -> dict[int, _Piece]:
-        return _without(retained, (droppable[number] for number in lightest(chars)))
-
-    # The marks and openings that go with their sentences aren't counted, and a bound may be in tokens.
-    needed = bisect_left(range(sum(sizes)), x=True, key=lambda chars: is_enough(_render(left(chars))))
-    kept = left(needed)
-    dropped = sorted((index for index in droppable if index not in kept), key=lambda index: -losses[index])
-    for index in dropped[:_MOST_RESTORED]:
+    lightest = sorted(droppable, key=lambda index: losses[index] / len(retained[index].text))
+    counts = range(len(lightest) + 1)
+    needed = bisect_left(counts, x=True, key=lambda count: is_enough(_render(_without(retained, lightest[:count]))))
+    kept = _without(retained, lightest[:needed])
+    for index in sorted(lightest[:needed], key=lambda index: -losses[index])[:_MOST_RESTORED]:
         fuller = {**kept, index: retained[index]}
         if losses[index] and is_enough(_render(fuller)):
             kept = fuller
     return kept
-
-
-def _lightest_sets(losses: Sequence[float], sizes: Sequence[int]) -> Callable[[int], Sequence[int]]:
-    """Returns a function from a number of characters to the numbers of the lightest pieces with so many in all."""
-    total = sum(sizes)
-    unit = -(-len(sizes) * total // _MOST_STEPS)
-    if unit > _MOST_UNIT_CHARS:
-        order = sorted(range(len(sizes)), key=lambda number: losses[number] / sizes[number])
-        reached = list(accumulate(sizes[number] for number in order))
-        return lambda chars: order[: bisect_left(reached, chars) + 1] if chars else ()
-    # By characters, the least loss of a set with so many at least, its own characters, and its pieces as bits.
-    best = [(0.0, 0, 0), *[(float("inf"), 0, 0)] * sum(size // unit for size in sizes)]
-    for number, (loss, size) in enumerate(zip(losses, sizes, strict=True)):
-        for chars in range(len(best) - 1, 0, -1):
-            before, its_size, pieces = best[max(0, chars - size // unit)]
-            candidate = before + loss, its_size + size, pieces | 1 << number
-            best[chars] = min(best[chars], candidate)
-
-    def lightest(chars: int) -> Sequence[int]:
-        pieces = best[min(-(-chars // unit), len(best) - 1)][2]
-        return [number for number in range(len(sizes)) if pieces >> number & 1]
-
-    return lightest
 
 
 def _without(retained: Mapping[int, _Piece], dropped: Iterable[int]) -> dict[int, _Piece]:
