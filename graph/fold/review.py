@@ -22,7 +22,7 @@ from graph.core.turn import telling_calls, text_of, without_days
 from graph.fold.extract import cut_at_word
 from graph.fold.fact_compare import HeldFacts, missing_from
 from graph.fold.fact_find import Fact, facts_in, facts_of, is_instruction
-from graph.fold.fact_line import stands_in_line
+from graph.fold.fact_line import stands_in_line, without_marks
 from graph.fold.invented import invented_in
 from graph.fold.listing import rows_of
 from graph.fold.replaced import is_out, superseded_in
@@ -212,7 +212,6 @@ _COPIED_CHARS: Final = 200
 _OUR_TAG: Final = re.compile(r"</?(?:m|source)\b[^<>]*+>|\[(?:user|assistant|tool)\]", re.IGNORECASE)
 _SPACE: Final = re.compile(r"\s+")
 
-_TURN_MARK: Final = re.compile(r"\(\d+(?:-\d+)?턴\)|\(turns? \d+(?:-\d+)?\)", re.IGNORECASE)
 # A draft may mark its turns in another form: "- 2턴:", "Turns 4, 5:".
 _TURN: Final = re.compile(
     r"(?:\d{1,6}\s?[-~–,·]\s?){0,9}\d{1,6}\s?턴|\bturns?\s\d{1,6}(?:\s?[-–,&]\s?\d{1,6}){0,9}", re.IGNORECASE
@@ -257,7 +256,7 @@ def is_answer(draft: str) -> bool:
     ("… 좋은 하루 보내세요!", "Let me know …", a refusal), and no turn mark, although the prompt asks for one.
     """
     text = draft.strip()
-    return bool(_OPENING.match(text) and _CLOSING.search(text[-_TAIL_CHARS:]) and not _TURN_MARK.search(text))
+    return bool(_OPENING.match(text) and _CLOSING.search(text[-_TAIL_CHARS:]) and not _TURN.search(text))
 
 
 # Tags of our prompts: a weak model writes on in them.
@@ -280,7 +279,7 @@ def has_own_markup(draft: str, sources: Iterable[str] = ()) -> bool:
 
 def is_refusal(draft: str) -> bool:
     """Returns True if a draft begins with an apology for not summarising."""
-    return bool(_REFUSAL.match(draft)) and not _TURN_MARK.search(draft)
+    return bool(_REFUSAL.match(draft)) and not _TURN.search(draft)
 
 
 def is_repetitive(draft: str, said: Iterable[str] = ()) -> bool:
@@ -422,7 +421,7 @@ def invented_facts(text: str, spec: FoldSpec) -> tuple[str, ...]:
     said = [line.text for line in (*(spec.ledger or ()), *spec.kept)]
     own = [] if spec.is_merge else own_texts(spec.messages, spec.language)
     figures = invented_in(text, [*known, *(fact.text for fact in spec.carried)])
-    told = _TURN_MARK.sub(" ", text)
+    told = without_marks(text)
     against = [*reversed_in(told, [*said, *own]), *softened_in(told, [*said, *own])]
     if not spec.is_merge:
         against += unsaid_in(told, spec.messages, [*own, *said], known)
