@@ -16,7 +16,6 @@ from graph.core.language import user_scripts
 from graph.core.text import sum_tokens, title_of
 from graph.core.title_text import opening_title
 from graph.core.turn import text_of
-from graph.fold.title import TITLED_TURNS, clean_title, title_in_place, title_request
 from graph.model.caller import ChatRunnable
 from graph.model.chunk import Answer, Usage
 from graph.model.early_end import EarlyEnd, EarlyEndSignal
@@ -31,6 +30,7 @@ from graph.store.session import SessionRow
 from graph.store.stores import ChatStores
 from graph.value.error import TurnfoldError, TurnStoppedSignal
 from graph.value.event import LAST_EVENTS, Event, TurnFinished, TurnStarted
+from graph.worker.title import TITLED_TURNS, clean_title, title_in_place, title_request
 
 _LOG = logging.getLogger(__name__)
 _MAX_TRIES: Final = 2

@@ -35,7 +35,6 @@ from graph.fold.replaced import superseded_in
 from graph.fold.review import SummaryDraft, flaw_of, is_copy, review_drafts
 from graph.fold.spec import FoldSpec
 from graph.fold.statement import reversed_in, softened_in, unsaid_in
-from graph.fold.title import clean_title
 from graph.fold.user_word import user_words
 from graph.layer.rule_clean import clean_rules, count_imports
 from graph.layer.rule_file import parse_front_matter
@@ -55,6 +54,7 @@ from graph.search.term import (
     weighed,
 )
 from graph.value.record import Record
+from graph.worker.title import clean_title
 from prompt.summary.quote import escape
 from prompt.system.framing import quote_rules
 from prompt.tool.words import recalled_numbers, recalled_texts

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from graph.core.attached import Attachment, with_attachments
 from graph.core.text import title_of
 from graph.core.title_text import first_words, opening_title
-from graph.fold.title import clean_title, title_request
+from graph.worker.title import clean_title, title_request
 
 ODD = st.sampled_from(
     [
