@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Final, Literal, cast
 
 from graph.core.language import split_sentences
@@ -135,6 +136,7 @@ def stands_in_line(fact: Fact) -> bool:
 
 
 _LINE_SHARE: Final = 1 / 3
+_MOST_LIFTING: Final = 100
 # So many turns are merged again that their text is an outline: what is right or wrong letter for letter is all that can
 # be kept of most.
 _OLD_LINE_SHARE: Final = 2 / 3
@@ -212,14 +214,14 @@ def kept_lines(records: Sequence[Record]) -> tuple[LedgerLine, ...]:
     found: list[LedgerLine] = []
     old: list[LedgerLine] = []
     for record in records:
-        for sentence in filter(lifts_rule, split_sentences(without_marks(record.summary))):
+        for sentence in islice(filter(lifts_rule, split_sentences(without_marks(record.summary))), _MOST_LIFTING):
             lifting = clauses_of(sentence)
             taken = (line for line in old if any(is_about(asked, lifting) for asked in asked_clauses(line.text)))
             found += (LedgerLine(record.turns[-1], "lifted", line.id) for line in taken)
         rules = () if record.ledger or record.days else tuple(_rules_of(record))
         old += rules
         found += (*record.ledger, *rules)
-    return tuple(found)
+    return tuple(dict.fromkeys(found))
 
 
 def _rules_of(record: Record) -> Iterator[LedgerLine]:

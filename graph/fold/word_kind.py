@@ -120,8 +120,6 @@ RULES: Final = re.compile(
     r"|(?:^|[,;:—–]\s)(?:and\s|but\s)?only\s(?!if|when|then|once|one|two|three|[0-9]|a\b|an\b|because|after|the\s(?:first|second|last))"
     r"(?![^.!?\n]{0,60}\b(?:is|are|was|were|has|have|had|can|could|will|would|did|does|do|works?|worked|fail(?:s|ed)|matters?"
     r"|happen(?:s|ed)|remains?|needs?|takes?|took|shows?|came|comes|got|gets|seems?|runs?|ran|knows?|left|changed)\b)\w"
-    rf"|{_ORDER}keep\s[^.!?,;\n]{{1,40}}?\s(?:to\syourself"
-    r"|private|secret|confidential|out\sof|between\sus)\b"
     r"|\b(?:this|that|it|which|these|those)(?:['’]s|\sis|\sare|\sstays?)\s(?:all\s|also\s|strictly\s)?(?:confidential|secret|private|off\sthe\srecord|between\sus)\b"
     rf"|{_ORDER}{_DO}\s[^.!?\n]{{1,60}},\s(?:and\s)?not\s(?!yet|sure|only|that|because|so\b|too|really|\$?[0-9])\w"
     rf"|{_ORDER}(?:answer|reply|respond)\s(?:to\s)?(?:me\s)?(?:in|with|briefly|formally|as)\b|\b(?:call|address)\sme\s(?!back|when|if|at\b|later)\w"

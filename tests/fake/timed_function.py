@@ -29,7 +29,7 @@ from graph.fold.extract import extract_summary
 from graph.fold.fact_check import compare_facts
 from graph.fold.fact_compare import missing_from
 from graph.fold.fact_find import facts_in, facts_of
-from graph.fold.fact_line import carried_facts, facts_for_line
+from graph.fold.fact_line import carried_facts, facts_for_line, kept_lines
 from graph.fold.invented import invented_in
 from graph.fold.replaced import superseded_in
 from graph.fold.review import SummaryDraft, flaw_of, is_copy, review_drafts
@@ -73,6 +73,7 @@ _WISHES: Final = tuple(f"항목 {number}번은 절대 빼지 말고 보내 주�
 _FACTS: Final = facts_in(
     "야간버스는 절대 안 되고, 일요일에만 가요. 오전 9시, 97만 원, 5명, 금요일, 1월 24일, 10.0.0.15, limit_a at 25."
 )
+_LIFTING: Final = " ".join(f"항목 {number}번을 빼지 말라는 금지 해제." for number in range(5_000))
 _QUESTIONS: Final = " ".join(f"항목 {number} 값은 얼마였나요?" for number in range(5_000))
 
 
@@ -113,6 +114,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
     "review_drafts": lambda text: review_drafts([_draft(text)], _spec()),
     "compare_facts": lambda text: compare_facts(text, _spec()),
     "carried_facts": lambda text: carried_facts([_record(text), _record(_QUESTIONS)]),
+    "kept_lines": lambda text: kept_lines([_record(_QUESTIONS), _record(f"{text}. {_LIFTING}")]),
     "without_question": without_question,
     "without_pasted": without_pasted,
     "user_words": user_words,
