@@ -166,18 +166,12 @@ _NAME: Final = re.compile(
     r"(?<=[a-z,;:’'—] )[A-Z][a-z][\w’'-]*|[가-힣]{2,4}(?:님|씨)(?![가-힣])"
     r"|[「『《“‘][^「」『』《》“”‘’]{2,40}[」』》”’]"
 )
-DECISION: Final = re.compile(
-    r"결정|확정|하기로|정했|정함|정하였|정해[지졌짐]|선택(?!지|을 기다)|채택"
-    # What was decided before and is so no more.
-    r"|취소|변경|정정|철회|번복|보류|연기|미룸|미뤘|미루기로|앞당|당김|당겨|당겼|늦춤|늦췄|바뀜|바뀌었|바뀐|바꿈|바꿨|말고|아니라"
-    r"|\((?:이전|처음|원래|기존|당초)"
-    r"|\b(?:decid|decision|agreed|settled|confirmed|chose|chosen|picked|changed|correct(?:ed|ion)|revers(?:ed|al)"
-    r"|revis(?:ed|ion)|revok|rescind|cancel|postpon|withdr[ae]w|supersed|overrul|switched|no longer|any ?more|after all"
-    r"|rather than|instead of)"
-    r"|\((?:was|were|formerly|previously|originally|before:|not)\b|\bnot\b[^.!?\n]{1,80}\bbut\b",
+_DECISION: Final = re.compile(
+    r"결정|확정|하기로|정했|예정|마감|변경|바꾸|바꿔|바꿀|취소|선호|예산|기한"
+    r"|\b(?:decided|decision|agreed|chose|chosen|settled on|go(?:ing)? with|confirmed|deadline|due|cancel|instead of"
+    r"|budget)",
     re.IGNORECASE,
 )
-_DUE: Final = re.compile(r"예정|마감|선호|예산|기한|\b(?:deadline|due|budget)", re.IGNORECASE)
 # A pattern, the weight of a match, and how many matches in a sentence count.
 _KINDS: Final = (
     (_NUMBER, 1.0, 3),
@@ -186,8 +180,7 @@ _KINDS: Final = (
     (_IDENTIFIER, 0.7, 1),
     (_NAME, 0.7, 3),
     (INTRODUCTION, 0.7, 1),
-    (DECISION, 1.2, 1),
-    (_DUE, 1.2, 1),
+    (_DECISION, 1.2, 1),
 )
 
 

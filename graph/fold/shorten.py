@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Final
 
 from graph.core.language import content_terms, split_sentences
-from graph.fold.extract import DECISION, cut_at_word, weigh_kinds
+from graph.fold.extract import cut_at_word, weigh_kinds
 from graph.fold.fact_find import Fact, is_instruction
 from graph.fold.fact_key import key_of
 from graph.fold.word_kind import is_rule
@@ -22,6 +22,17 @@ _FENCE: Final = re.compile(r"^\s*(?:`{3,}|~{3,})")
 _CLAUSE_END: Final = re.compile(r"(?<=[,;、，；])\s+")
 _HEADLINE: Final = re.compile(r"^\s*(?:#{1,6}\s|(?:\d{1,3}[.)]\s+)?\*\*[^*]+\*\*:?\s*$)")
 
+_DECISION: Final = re.compile(
+    r"결정|확정|하기로|정했|정함|정하였|정해[지졌짐]|선택(?!지|을 기다)|채택"
+    # What was decided before and is so no more.
+    r"|취소|변경|정정|철회|번복|보류|연기|미룸|미뤘|미루기로|앞당|당김|당겨|당겼|늦춤|늦췄|바뀜|바뀌었|바뀐|바꿈|바꿨|말고|아니라"
+    r"|\((?:이전|처음|원래|기존|당초)"
+    r"|\b(?:decid|decision|agreed|settled|confirmed|chose|chosen|picked|changed|correct(?:ed|ion)|revers(?:ed|al)"
+    r"|revis(?:ed|ion)|revok|rescind|cancel|postpon|withdr[ae]w|supersed|overrul|switched|no longer|any ?more|after all"
+    r"|rather than|instead of)"
+    r"|\((?:was|were|formerly|previously|originally|before:|not)\b|\bnot\b[^.!?\n]{1,80}\bbut\b",
+    re.IGNORECASE,
+)
 _QUESTION: Final = re.compile(
     r"[?？]|질문\s?[:：]|물음|물었|묻는|묻고|질문함|답을 기다|선택을 기다|고르라"
     r"|\b(?:asked|asks|asking|awaiting|waiting for|open question)\b|\bquestion\s?:",
@@ -152,7 +163,7 @@ def _without(retained: Mapping[int, _Piece], dropped: Iterable[int]) -> dict[int
 
 
 def _is_firm(text: str) -> bool:
-    return is_rule(text) or any(pattern.search(text) for pattern in (DECISION, _HEADLINE))
+    return is_rule(text) or any(pattern.search(text) for pattern in (_DECISION, _HEADLINE))
 
 
 def _question(texts: Sequence[str]) -> Iterator[int]:

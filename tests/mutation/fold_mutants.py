@@ -166,7 +166,7 @@ CORE: Final = (
         ("sorted(droppable, key=lambda index: losses[index])", "sorted(droppable)"),
         ("losses[index] / len(retained[index].text)", "losses[index]"),
         ("return is_rule(text) or any(", "return any("),
-        ("(DECISION, _HEADLINE)", "(_HEADLINE,)"),
+        ("(_DECISION, _HEADLINE)", "(_HEADLINE,)"),
         ("asked[-1] if asked", "asked[0] if asked"),
         ("key=lambda count: is_enough(", "key=lambda count: not is_enough("),
         ('if piece.turn != turn else "")', 'if not turn else "")'),
