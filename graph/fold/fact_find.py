@@ -95,25 +95,35 @@ class Fact:
         return is_instruction(self) and self.kind != "choice" and is_pointing(self.text)
 
 
-@remembered
 def facts_in(text: str, *, with_instructions: bool = True) -> tuple[Fact, ...]:
-    """Returns the facts of a text in order, each once by key; see `fact_spans`."""
+    """Returns the facts of a text in order, each once by key; see `fact_spans`.
+
+    Without instructions, which are half of the time, no rules, prohibitions, preferences and choices are searched.
+    """
+    return _facts_in(text, with_instructions=with_instructions)
+
+
+@remembered
+def _facts_in(text: str, *, with_instructions: bool) -> tuple[Fact, ...]:
     seen: dict[tuple[str, str], Fact] = {}
-    for _, _, fact in fact_spans(text, with_instructions=with_instructions):
+    for _, _, fact in _spans_of(text, with_instructions=with_instructions):
         known = seen.setdefault(fact.identity, fact)
         if known.is_cell and not fact.is_cell:
             seen[fact.identity] = fact
     return tuple(seen.values())
 
 
-@remembered
-def fact_spans(text: str, *, with_instructions: bool = True) -> Sequence[tuple[int, int, Fact]]:
+def fact_spans(text: str) -> Sequence[tuple[int, int, Fact]]:
     """Returns start, end and fact for each fact of a text; a quoted term, rule or prohibition may overlap others.
 
     No fact crosses the end of a line; time is linear in the text. Beyond about 3,000 facts at the beginning and 1,000
-    at the end, only rules and prohibitions are searched, up to 3,000. Without instructions, which are half of the time,
-    no rules, prohibitions, preferences and choices are.
+    at the end, only rules and prohibitions are searched, up to 3,000.
     """
+    return _spans_of(text, with_instructions=True)
+
+
+@remembered
+def _spans_of(text: str, *, with_instructions: bool) -> Sequence[tuple[int, int, Fact]]:
     lines = text.split("\n")
     cells = machine_lines(lines)
     facts_of_line = cache(_facts_of_line)  # pasted data may have a line many times
