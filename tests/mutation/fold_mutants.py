@@ -164,7 +164,6 @@ CORE: Final = (
         ("if kept.isdisjoint(found):", "if found:"),
         ("0.0 if key in seen else weigh_kinds(text)", "weigh_kinds(text)"),
         ("sorted(droppable, key=lambda index: losses[index])", "sorted(droppable)"),
-        ("losses[index] / len(retained[index].text)", "losses[index]"),
         ("return is_rule(text) or any(", "return any("),
         ("(_DECISION, _HEADLINE)", "(_HEADLINE,)"),
         ("asked[-1] if asked", "asked[0] if asked"),
