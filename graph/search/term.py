@@ -236,12 +236,19 @@ def _written_parts(normal: str, search: str) -> set[str]:
 
 def count_marks(text: str, marks: Iterable[str]) -> int:
     """Returns how often a text has these words, as the page marks them: others than Korean ones whole."""
-    patterns = (
-        rf"(?<![a-z0-9]){re.escape(mark)}(?![a-z0-9])" if mark[0].isascii() else re.escape(mark)
-        for mark in sorted(marks, key=len, reverse=True)
-    )
-    pattern = "|".join(patterns) or "(?!)"
-    return len(re.findall(pattern, unicodedata.normalize("NFC", text), re.IGNORECASE))
+    normal = unicodedata.normalize("NFC", text).lower()
+    taken = bytearray(len(normal))
+    count = 0
+    for mark in sorted(map(str.lower, marks), key=len, reverse=True):
+        at = normal.find(mark)
+        while at >= 0:
+            end = at + len(mark)
+            beside = (normal[max(0, at - 1) : at], normal[end : end + 1]) if mark[0].isascii() else ()
+            if not any(taken[at:end]) and not any(char.isascii() and char.isalnum() for char in beside):
+                taken[at:end] = b"1" * len(mark)
+                count += 1
+            at = normal.find(mark, at + 1)
+    return count
 
 
 def count_words(text: str, words: Iterable[Iterable[str]]) -> int:
