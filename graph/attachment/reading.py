@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import codecs
 import json
-import re
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePath
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
+from graph.attachment.encoding import CONTROL, MARK, UTF_16, Decoded, decode
 from graph.core.attached import Attachment, attachment_of, with_unread
 from graph.core.text import has_visible, plain_text
 from graph.value.error import AttachmentError, AttachmentReason
@@ -71,79 +70,6 @@ def _turn(name: str, seconds: int) -> Iterator[None]:
         _AT_ONCE.release()
 
 
-_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-# Characters of no text; nearly every binary file has one of them.
-_CONTROL: Final = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-_MARK: Final = "\ufffd"
-_BAD_BYTES: Final = re.compile("[\udc80-\udcff]+")
-_MULTIBYTE: Final = re.compile("[\x80-\ud7ff\ue000-\U0010ffff]")
-_HAN: Final = re.compile("[\u4e00-\u9fff\uf900-\ufaff]")
-_HANGUL: Final = re.compile("[가-힣]")
-_KOREAN_SHARE: Final = 0.75
-_PAIR: Final = 2
-_CUT_BYTES: Final = 3  # a character's bytes that a cut through it leaves
-_BYTES_PER_BAD: Final = 1_000
-_CHARS_PER_BAD: Final = 10
-
-
-class Decoded(NamedTuple):
-    """A text, and in how many places bytes were replaced by U+FFFD."""
-
-    text: str
-    bad_count: int
-
-
-def decode(data: bytes) -> Decoded | None:
-    """Decodes UTF-8, UTF-16 with a byte order mark, or CP949, a superset of EUC-KR.
-
-    UTF-8 may have a wrong byte here and there, and characters cut in two at both ends.
-
-    Returns:
-        None for any other encoding and for binary data.
-    """
-    if data.startswith(_UTF_16):
-        try:
-            text = data.decode("utf-16")
-        except UnicodeDecodeError:
-            return None
-        return Decoded(text, 0) if "\0" not in text else None
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        korean = _as_korean(data)
-        return Decoded(korean, 0) if korean is not None else _as_damaged(data)
-    return Decoded(text, 0) if "\0" not in text else None
-
-
-def _as_korean(data: bytes) -> str | None:
-    """Decodes CP949 if most of what isn't ASCII is Hangul of everyday syllables.
-
-    Bytes of a Western text can form a pair (`öß`), and half of a Chinese text's are Hangul in CP949.
-    """
-    try:
-        text = data.decode("cp949")
-    except UnicodeDecodeError:
-        return None
-    if _CONTROL.search(text):
-        return None
-    hangul = _HANGUL.findall(text)
-    common = sum(1 for char in hangul if len(char.encode("euc_kr", "ignore")) == _PAIR)
-    others = len(hangul) - common + len(_HAN.findall(text))
-    return text if common > 1 and common >= _KOREAN_SHARE * (common + others) else None
-
-
-def _as_damaged(data: bytes) -> Decoded | None:
-    """Decodes UTF-8 with few wrong bytes, which become U+FFFD."""
-    text = data.decode("utf-8-sig", "surrogateescape")
-    if _CONTROL.search(text):
-        return None
-    runs = list(_BAD_BYTES.finditer(text))
-    inner = [run for run in runs if run.start() >= _CUT_BYTES and run.end() <= len(text) - _CUT_BYTES]
-    count = len(_MULTIBYTE.findall(text))
-    is_text = count >= _CHARS_PER_BAD * len(inner) if count else len(data) >= _BYTES_PER_BAD * len(runs)
-    return Decoded(_BAD_BYTES.sub(_MARK, text), len(runs)) if is_text else None
-
-
 MAX_FILES: Final = 10
 MAX_BYTES: Final = 10 * 1024 * 1024
 # Told by their names alone, so that nobody has to upload them first.
@@ -179,7 +105,7 @@ def read_attachment(name: str, data: bytes, *, max_chars: int, language: Languag
         raise AttachmentError("encrypted", shown)
     decoded = _pdf_text(shown, data, max_chars) if is_pdf or is_office else decode(data)
     if decoded is None:
-        is_binary = _CONTROL.search(data.decode("latin-1")) and not data.startswith(_UTF_16)
+        is_binary = CONTROL.search(data.decode("latin-1")) and not data.startswith(UTF_16)
         raise AttachmentError("kind" if is_binary else "not_text", shown)
     if not has_visible(decoded.text):
         raise AttachmentError("no_text" if is_pdf else "empty", shown)
@@ -196,7 +122,7 @@ def _pdf_text(name: str, data: bytes, max_chars: int) -> Decoded:
     pages = [None if page is None else _without_trailing(page) for page in pdf_pages(name, data, max_chars=max_chars)]
     if len(pages) == 1 or not any(page is not None and has_visible(page) for page in pages):
         return Decoded("\n".join(filter(None, pages)), 0)
-    text = "\n\n".join(f"— {number} —\n{_MARK if page is None else page}" for number, page in enumerate(pages, 1))
+    text = "\n\n".join(f"— {number} —\n{MARK if page is None else page}" for number, page in enumerate(pages, 1))
     return Decoded(text, pages.count(None))
 
 

@@ -16,7 +16,8 @@ from langchain_core.messages import HumanMessage
 
 from graph.attachment import MAX_BYTES, read_attachment
 from graph.attachment import reading as pdf_reading
-from graph.attachment.reading import decode, pdf_pages
+from graph.attachment.encoding import decode
+from graph.attachment.reading import pdf_pages
 from graph.core.attached import Attachment, attachment_of, own_words, split_attached, with_attachments
 from graph.core.language import own_lines, session_language
 from graph.core.text import title_of
@@ -78,6 +79,71 @@ def test_western_text_never_becomes_korean(text: str) -> None:
 def test_chinese_text_never_becomes_korean(begin: int, length: int) -> None:
     decoded = decode(CHINESE[begin : begin + length].encode("gbk"))
     assert decoded is None or not HANGUL & {*decoded.text}
+
+
+FOREIGN = {
+    "gb18030": ["Report 报告 2024 年 total 合计", "合同\n", "a,b\n1,年\n", "你好，谢谢", "第一章 总则"],
+    "euc_jp": ["名前,値\n会議は月曜日です", "こんにちは", "お世話になっております。"],
+    "cp932": ["会議は月曜日です", "売上,１００"],
+    "big5": ["合約書", "會議紀錄：下週一"],
+    "cp1252": ["INFORMAÇÃO", "NAÇÕES E AÇÃO", "MAÇÃ", "ÄÖÜ", "a;b\nÀ;É\n"],
+    "cp1251": ["Договор №5", "ИТОГО: 100"],
+    "cp1250": ["głównie wysyłał", "PŘÍLOHA"],
+}
+
+
+@pytest.mark.parametrize(("encoding", "text"), [(key, text) for key, texts in FOREIGN.items() for text in texts])
+def test_text_of_another_script_never_becomes_korean(encoding: str, text: str) -> None:
+    decoded = decode(text.encode(encoding))
+    assert decoded is None or not (HANGUL | {*map(chr, range(0x3131, 0x3164))}) & {*decoded.text}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\n1,값\n",
+        "ㅋㅋㅋ ㅎㅎ ㅠㅠ\n",
+        "ㅇㅋ ㄱㄱ",
+        "ㄱ) A\nㄴ) B\n",
+        "A급,B급",
+        "합계: 3",
+        "품목\t단가\n볼펜\t1200",
+        "①번 문항",
+    ],
+)
+def test_a_little_korean_is_enough(text: str) -> None:
+    assert decode(text.encode("cp949")) == (text, 0)
+
+
+@pytest.mark.parametrize(
+    ("head", "text", "encoding"),
+    [
+        ('<?xml version="1.0" encoding="EUC-KR"?><a>{}</a>', "뷁", "cp949"),
+        ("<?xml version='1.0' encoding='ks_c_5601-1987' ?><a>{}</a>", "뜌", "cp949"),
+        ('<html><meta charset="euc-kr"><p>{}', "大韓民國", "cp949"),
+        ('<meta http-equiv=Content-Type content="text/html; charset=windows-949">{}', "뷁", "cp949"),
+        ('@charset "EUC-KR";\n/* {} */', "뷁", "cp949"),
+        ("# -*- coding: cp949 -*-\n# {}", "뷁", "cp949"),
+        ('<meta charset="gb2312">{}', "合同", "gbk"),
+        ('<?xml version="1.0" encoding="GB18030"?><a>{}</a>', "报告", "gb18030"),
+        ('<?xml version="1.0" encoding="Shift_JIS"?><a>{}</a>', "会議", "cp932"),
+        ('<?xml version="1.0" encoding="ISO-8859-1"?><a>{}</a>', "Größe", "latin-1"),
+    ],
+)
+def test_the_encoding_that_a_file_declares_is_heeded(head: str, text: str, encoding: str) -> None:
+    assert decode(head.format(text).encode(encoding)) == (head.format(text), 0)
+
+
+@pytest.mark.parametrize("name", ["rot13", "utf-7", "idna", "hex", "no-such", "é"])
+def test_a_declared_encoding_that_is_none_is_not_heeded(name: str) -> None:
+    assert decode(f"# coding: {name}\n# 이것은 한글입니다\n".encode("cp949", "ignore")) is not None
+    assert decode(f"# coding: {name}\n# Größe\n".encode("cp1252")) is None
+
+
+def test_a_wrong_byte_in_korean_of_older_programs_costs_itself_alone() -> None:
+    line = "서버가 시작됨 ok\n".encode("cp949")
+    assert decode(line * 20 + b"\xff" + line) == ("서버가 시작됨 ok\n" * 20 + "�서버가 시작됨 ok\n", 1)
+    assert decode((line * 20)[:-6]) is not None
 
 
 @pytest.mark.parametrize(
