@@ -13,7 +13,15 @@ from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolM
 from graph.core.turn import IMAGE_NAME, closed_mark, image_name, image_parts, split_turns, without_images, words_of
 from graph.value.client import is_image_url
 from graph.value.view import NamedImage
-from prompt.system.framing import ATTACHMENT_LABEL, CONTENTS_HEAD, RESULT_IMAGES, SENT_NOTE, UNREAD_NOTE, Language
+from prompt.system.framing import (
+    ATTACHMENT_LABEL,
+    CONTENTS_HEAD,
+    LEFT_OUT_NOTE,
+    RESULT_IMAGES,
+    SENT_NOTE,
+    UNREAD_NOTE,
+    Language,
+)
 
 _NAME_CHARS: Final = 100
 _SHORTEST_FENCE: Final = 3
@@ -21,7 +29,9 @@ _FOLDER: Final = re.compile(r"[/\\]")
 _FENCE: Final = re.compile("`{3,}")
 _LABELS: Final = "|".join(re.escape(label).replace(r"\{name\}", "([^\n]+)") for label in ATTACHMENT_LABEL.values())
 _UNREAD_NOTES: Final = "|".join(re.escape(note).replace(r"\{count\}", r"\d+") for note in UNREAD_NOTE.values())
-_UNREAD: Final = re.compile(rf"\n(?:{_UNREAD_NOTES})\Z")
+_LEFT_OUT_NOTES: Final = "|".join(re.escape(note).replace(r"\{count\}", r"(\d+)") for note in LEFT_OUT_NOTE.values())
+_UNREAD: Final = re.compile(rf"\n(?:{_UNREAD_NOTES})(?:\n(?:{_LEFT_OUT_NOTES}))?\Z")
+_LEFT_OUT: Final = re.compile(rf"\n(?:{_LEFT_OUT_NOTES})\Z")
 _SENT_NOTES: Final = "|".join(
     re.escape(note).replace(r"\{lines\}", r"(\d+)").replace(r"\{all\}", r"\d+").replace(r"\{chars\}", r"\d+")
     for note in SENT_NOTE.values()
@@ -39,8 +49,14 @@ class Attachment(NamedTuple):
 
     @property
     def is_partial(self) -> bool:
-        """Whether parts of the file couldn't be read; its last line says so."""
+        """Whether parts of the file couldn't be read; one of its last lines says so."""
         return _UNREAD.search(self.text) is not None
+
+    @property
+    def left_out(self) -> int:
+        """How many pictures, objects and scanned pages the file has, which weren't read."""
+        found = _LEFT_OUT.search(self.text)
+        return int(next(filter(None, found.groups()))) if found else 0
 
     @property
     def sent_lines(self) -> int:
@@ -54,9 +70,11 @@ def attachment_of(name: str, text: str) -> Attachment:
     return Attachment(_shown(name), text.replace("\r\n", "\n").replace("\r", "\n").strip("\n"))
 
 
-def with_unread(attachment: Attachment, count: int, language: Language) -> Attachment:
-    """Adds a last line which tells how many parts of the file couldn't be read."""
-    return attachment._replace(text=f"{attachment.text}\n{UNREAD_NOTE[language].format(count=count)}")
+def with_unread(attachment: Attachment, unread: int, left_out: int, language: Language) -> Attachment:
+    """Adds last lines which tell how many parts of the file couldn't be read, and how many aren't text."""
+    notes = ((UNREAD_NOTE, unread), (LEFT_OUT_NOTE, left_out))
+    lines = [attachment.text, *(note[language].format(count=count) for note, count in notes if count)]
+    return attachment._replace(text="\n".join(lines))
 
 
 def with_attachments(typed: str, attachments: Sequence[Attachment], language: Language) -> str:

@@ -166,6 +166,16 @@ UNREAD_NOTE: Final[Mapping[Language, str]] = {
     "ko": "[읽지 못한 곳 {count}군데를 �로 표시함]",
     "en": "[{count} unreadable parts marked �]",
 }
+# The last line of a document with parts that aren't text.
+LEFT_OUT_NOTE: Final[Mapping[Language, str]] = {
+    "ko": "[글자가 아니라 빠진 것(그림, 개체, 스캔한 쪽): {count}개]",
+    "en": "[Left out, as it isn't text (pictures, objects, scanned pages): {count}]",
+}
+# Stand above the notes of a slide, and above the comments of a document, a slide or a sheet.
+DOCUMENT_LABELS: Final[Mapping[Language, tuple[str, str]]] = {
+    "ko": ("[발표자 노트]", "[메모]"),
+    "en": ("[Speaker's notes]", "[Comments]"),
+}
 # The last lines of a long file of which only the beginning is sent: the note, and a head before its contents.
 SENT_NOTE: Final[Mapping[Language, str]] = {
     "ko": "[앞부분 {lines}줄만 보냄, 나머지는 찾아봄. 파일 전체: {all}줄, {chars}자]",

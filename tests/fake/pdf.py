@@ -63,6 +63,24 @@ def form_pdf(text: str, fields: Mapping[str, str], note: str) -> bytes:
     return written.getvalue()
 
 
+def field_pdf(field: str, group: str = "", *, count: int = 1) -> bytes:
+    """Returns a PDF of a page with this field as it stands in a file, so many times, and their group."""
+    parent = b"/Parent %d 0 R" % (6 + count) if group else b""
+    widgets = [b"<< /Subtype /Widget %s %s >>" % (parent, field.encode("latin-1"))] * count
+    annotations = b" ".join(b"%d 0 R" % (6 + number) for number in range(count))
+    return _file(
+        [b"BT /F1 12 Tf 72 720 Td (Form) Tj ET"],
+        page=b"/Annots [%s]" % annotations,
+        more=[*widgets, b"<< %s >>" % group.encode("latin-1")],
+    )
+
+
+def scanned_pdf(*pages: str) -> bytes:
+    """Returns a PDF with a page for each of these texts, all of them with a picture."""
+    contents = [b"BT /F1 12 Tf 72 720 Td (%s) Tj ET" % page.encode("ascii") if page else b"/I Do" for page in pages]
+    return _file(contents, resources=b"/XObject << /I 3 0 R >>")
+
+
 def broken_page_pdf(before: str, behind: str) -> bytes:
     """Returns a PDF of three pages, the second of which can't be read."""
     writer = PdfWriter(clone_from=io.BytesIO(pdf_of(before, "broken", behind)))
@@ -82,7 +100,15 @@ def _annotate(writer: PdfWriter, annotation: Mapping[str, PdfObject]) -> None:
 _HELVETICA = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
 
 
-def _file(contents: Sequence[bytes], *, is_packed: bool = False, font: bytes = _HELVETICA) -> bytes:
+def _file(
+    contents: Sequence[bytes],
+    *,
+    is_packed: bool = False,
+    font: bytes = _HELVETICA,
+    page: bytes = b"",
+    resources: bytes = b"",
+    more: Sequence[bytes] = (),
+) -> bytes:
     kids = b" ".join(b"%d 0 R" % (4 + 2 * number) for number in range(len(contents)))
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -91,11 +117,12 @@ def _file(contents: Sequence[bytes], *, is_packed: bool = False, font: bytes = _
     ]
     for number, content in enumerate(contents):
         objects.append(
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R "
-            b"/Resources << /Font << /F1 3 0 R >> >> >>" % (5 + 2 * number)
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R %s "
+            b"/Resources << /Font << /F1 3 0 R >> %s >> >>" % (5 + 2 * number, page, resources)
         )
         data, kind = (zlib.compress(content, 1), b"/Filter /FlateDecode ") if is_packed else (content, b"")
         objects.append(b"<< %s/Length %d >>\nstream\n%s\nendstream" % (kind, len(data), data))
+    objects += more
     written, offsets = b"%PDF-1.4\n", []
     for number, body in enumerate(objects, 1):
         offsets.append(len(written))
