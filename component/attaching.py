@@ -106,7 +106,8 @@ def sent(message_id: str) -> None:
 def draw(words: Words) -> None:
     for number, error in enumerate(_refused()):
         with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", wrap=False):
-            name, reason = html.escape(error.detail), words.attachment.reasons[error.reason]
+            name = html.escape(error.detail)
+            reason = words.attachment.reasons[error.reason].format(format_count(error.figure))
             st.html(f'<p class="refused" role="alert"><b>{name}</b> {reason}</p>', width="content")
             label = words.attachment.remove.format(name=escape_label(error.detail))
             widget.draw_action(label, f"icon_refused_{number}", "close", _remove, error)
@@ -123,7 +124,7 @@ def draw(words: Words) -> None:
 
 def _chip(words: Words, attachment: Kept, sent_file: Kept) -> str:
     """Returns what a file is called, how large it is, and how much of it is sent; of a picture, its thumbnail."""
-    beginning = ""
+    said: list[str] = []
     if isinstance(attachment, NamedImage):
         small = st.session_state.setdefault(_SMALL, {})
         if attachment.url not in small:  # made once, since the field is drawn often
@@ -132,13 +133,11 @@ def _chip(words: Words, attachment: Kept, sent_file: Kept) -> str:
     else:
         icon = '<i data-icon="description"></i>'
         size = words.attachment.size.format(chars=format_count(len(attachment.text)))
-        if said := said_of_beginning(words, sent_file):
-            beginning = f"<small>{said}</small>"
+        said = [said_of_beginning(words, sent_file), *said_of_unread(words, attachment)]
     tokens = words.steering.pin_tokens.format(tokens=format_count(tokens_of(sent_file)))
     about = " · ".join(filter(None, (size, tokens)))
-    return (
-        f'<p class="chip">{icon}<span><b>{html.escape(attachment.name)}</b><small>{about}</small>{beginning}</span></p>'
-    )
+    lines = "".join(f"<small>{line}</small>" for line in (about, *filter(None, said)))
+    return f'<p class="chip">{icon}<span><b>{html.escape(attachment.name)}</b>{lines}</span></p>'
 
 
 def tokens_of(attachment: Kept) -> int:
@@ -150,6 +149,12 @@ def said_of_beginning(words: Words, file: Kept) -> str:
     """Returns what is said of a long file of which only the beginning is sent; "" of others."""
     lines = file.sent_lines if isinstance(file, Attachment) else 0
     return words.attachment.beginning.format(lines=format_count(lines)) if lines else ""
+
+
+def said_of_unread(words: Words, file: Attachment) -> list[str]:
+    """Returns what is said of a file that wasn't read whole: of its damaged parts, and of those that aren't text."""
+    labels, count = words.attachment, file.left_out
+    return [labels.partial] * file.is_partial + [labels.left_out.format(count=format_count(count))] * bool(count)
 
 
 def as_sent() -> list[Kept]:

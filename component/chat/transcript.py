@@ -37,7 +37,7 @@ def draw_attachment_chip(words: Words, attachment: Attachment, key: str) -> None
     beginning = attaching.said_of_beginning(words, attachment)
     label = escape_label(attachment.name)
     label = f"{label} · {beginning}" if beginning else labels.chip.format(name=label, chars=chars)
-    label = f"{label} · {labels.partial}" if attachment.is_partial else label
+    label = " · ".join((label, *attaching.said_of_unread(words, attachment)))
     if box := widget.open_box(label, f"attachment_{key}", "attach_file"):
         with box:
             st.code(attachment.text[:_SHOWN_CHARS], language=None, wrap_lines=True)

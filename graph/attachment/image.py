@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import io
+import itertools
+import re
 import threading
+import warnings
 from pathlib import PurePath
 from typing import Final
 
@@ -28,7 +31,12 @@ _PNG_BYTES: Final = 2 * 1024 * 1024
 _QUALITY: Final = 90
 _ORIENTATION: Final = 0x0112  # of EXIF
 _WIDE_MODES: Final = ("I;16", "I;16L", "I;16B", "I;16N")
-# A picture at Pillow's limit takes some 500 MB while it is scaled.
+# So none takes more than 250 MB: a pixel is held in four bytes, in WebP several times, and the samples of a JPEG that
+# isn't decoded line by line in two bytes.
+_MAX_PIXELS: Final = 40_000_000
+_MAX_WEBP_PIXELS: Final = 13_000_000
+_MAX_SAMPLES: Final = 90_000_000
+_TILE_SIDE: Final = 1_024
 _AT_ONCE: Final = threading.BoundedSemaphore(1)
 
 
@@ -49,8 +57,8 @@ def read_image(name: str, data: bytes) -> NamedImage:
         raise AttachmentError("too_large", shown)
     try:
         return NamedImage(shown, _scaled(data, MAX_SIDE))
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        raise AttachmentError("too_many_pixels", shown) from None
+    except Image.DecompressionBombError as error:
+        raise AttachmentError("too_many_pixels", shown, figure=int(re.findall(r"\d+", str(error))[0])) from None
     except Exception:  # noqa: BLE001  # Pillow raises nearly anything for a damaged file
         raise AttachmentError("bad_image", shown) from None
 
@@ -73,13 +81,16 @@ def _drawn(url: str, side: int) -> str:
 
 
 def _scaled(data: bytes, side: int) -> str:
-    with _AT_ONCE, Image.open(io.BytesIO(data), formats=_FORMATS) as opened:
-        # Above this limit Pillow only warns, above twice of it it refuses.
-        if opened.width * opened.height > (Image.MAX_IMAGE_PIXELS or 0):
-            raise Image.DecompressionBombError
-        opened.draft("RGB", (side, side))  # decodes a JPEG at a fraction of its size
-        upright = _scale(opened, side)
-        is_jpeg = opened.format in _JPEGS or (opened.format == "WEBP" and upright.mode == "RGB")
+    with _AT_ONCE, warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit is lower
+        with Image.open(io.BytesIO(data), formats=_FORMATS) as opened:
+            pixels, samples = opened.width * opened.height, _samples(opened, data)
+            opened.draft("RGB", (side, side))  # decodes a JPEG at a fraction of its size
+            most = _MAX_WEBP_PIXELS if opened.format == "WEBP" else _MAX_PIXELS
+            if opened.width * opened.height > most or samples > _MAX_SAMPLES:
+                raise Image.DecompressionBombError(str(pixels))
+            upright = _scale(opened, side)
+            is_jpeg = opened.format in _JPEGS or (opened.format == "WEBP" and upright.mode == "RGB")
     if is_jpeg:
         return _url("jpeg", _encoded(upright, "JPEG"))
     png = _encoded(upright, "PNG")
@@ -88,11 +99,29 @@ def _scaled(data: bytes, side: int) -> str:
     return _url("jpeg", _encoded(_on_white(upright), "JPEG"))
 
 
+def _samples(opened: Image.Image, data: bytes) -> float:
+    """Returns the number of samples of a JPEG whose scans hold parts of its pixels alone; 0 of any other picture."""
+    layers: list[tuple[int, int, int, int]] = getattr(opened, "layer", [])
+    scans = (b"\xff\xda\0" + bytes((6 + 2 * count, count)) for count in range(1, len(layers)))
+    if opened.format not in _JPEGS or not ("progressive" in opened.info or any(scan in data for scan in scans)):
+        return 0
+    shares = [across * down for _, across, down, _ in layers]
+    return opened.width * opened.height * sum(shares) / max(shares)
+
+
 def _scale(opened: Image.Image, side: int) -> Image.Image:
     turned = opened.getexif().get(_ORIENTATION)
-    has_alpha = opened.has_transparency_data
-    plain = opened.point(lambda value: value / 256).convert("L") if opened.mode in _WIDE_MODES else opened
-    scaled = plain.convert("RGBA" if has_alpha else "RGB")
+    mode = "RGBA" if opened.has_transparency_data else "RGB"
+    factor = max(1, max(opened.size) // side)
+    if factor == 1:
+        scaled = _plain(opened, mode)
+    else:  # by tiles, or the picture is in memory several times
+        width, height = opened.size
+        scaled = Image.new(mode, (-(-width // factor), -(-height // factor)))
+        step = max(_TILE_SIDE // factor, 1) * factor
+        for left, top in itertools.product(range(0, width, step), range(0, height, step)):
+            tile = opened.crop((left, top, min(left + step, width), min(top + step, height)))
+            scaled.paste(_plain(tile, mode).reduce(factor), (left // factor, top // factor))
     scaled.thumbnail((side, side))
     scaled.info.clear()  # text, colour profile, EXIF
     if turned:
@@ -100,6 +129,11 @@ def _scale(opened: Image.Image, side: int) -> Image.Image:
         ImageOps.exif_transpose(scaled, in_place=True)
         scaled.info.clear()
     return scaled
+
+
+def _plain(image: Image.Image, mode: str) -> Image.Image:
+    grey = image.point(lambda value: value / 256).convert("L") if image.mode in _WIDE_MODES else image
+    return grey.convert(mode)
 
 
 def _on_white(image: Image.Image) -> Image.Image:

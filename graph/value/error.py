@@ -493,13 +493,14 @@ AttachmentReason = Literal[
 
 
 class AttachmentError(TurnfoldError):
-    """A file is refused and nothing of it was stored; `detail` is the file's name."""
+    """A file is refused and nothing of it was stored; `detail` is the file's name, `figure` its size, if told."""
 
     code: ClassVar[str] = "attachment"
 
-    def __init__(self, reason: AttachmentReason, name: str = "") -> None:
+    def __init__(self, reason: AttachmentReason, name: str = "", *, figure: int = 0) -> None:
         super().__init__(name)
         self.reason = reason
+        self.figure = figure
 
 
 class McpError(TurnfoldError):

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -76,11 +80,22 @@ def test_a_picture_that_would_be_long_as_a_png_goes_as_a_jpeg() -> None:
         ("cut.png", picture("PNG", (300, 300))[:-60], "bad_image"),
         ("cut.jpg", picture("JPEG", (300, 300))[:-300], "bad_image"),
         ("empty.gif", b"", "bad_image"),
+        ("bomb.png", bomb(6_400), "too_many_pixels"),
         ("bomb.png", bomb(9_500), "too_many_pixels"),
         ("bomb.png", bomb(30_000), "too_many_pixels"),
         ("large.png", b"\x89PNG\r\n" + b"\0" * MAX_IMAGE_BYTES, "too_large"),
     ],
-    ids=["text", "heic", "cut png", "cut jpg", "empty", "over the limit", "over twice the limit", "large"],
+    ids=[
+        "text",
+        "heic",
+        "cut png",
+        "cut jpg",
+        "empty",
+        "over the limit",
+        "over Pillow's limit",
+        "over twice of it",
+        "large",
+    ],
 )
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 def test_what_is_no_picture_or_too_large_is_refused(name: str, data: bytes, reason: str) -> None:
@@ -88,6 +103,65 @@ def test_what_is_no_picture_or_too_large_is_refused(name: str, data: bytes, reas
     with pytest.raises(AttachmentError) as caught:
         read_image(name, data)
     assert (caught.value.reason, caught.value.detail) == (reason, name)
+
+
+@pytest.mark.parametrize(
+    ("data", "pixels"), [(bomb(6_400), 40_960_000), (bomb(9_500), 90_250_000), (bomb(30_000), 900_000_000)]
+)
+def test_a_picture_of_too_many_pixels_is_refused_with_its_size(data: bytes, pixels: int) -> None:
+    with pytest.raises(AttachmentError) as caught:
+        read_image("a.png", data)
+    assert caught.value.figure == pixels
+
+
+# Reads a picture, and says by how much the process has grown at most.
+_GROWN = """
+import sys
+from graph.attachment import read_image
+from graph.value.error import AttachmentError
+def most():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) // 1024
+data = sys.stdin.buffer.read()
+before = most()
+try:
+    read = len(read_image("a", data).url) > 100
+except AttachmentError as error:
+    read = error.reason == "too_many_pixels"
+print(read, most() - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "mode", "size", "how"),
+    [
+        ("PNG", "RGB", (8_000, 5_000), {}),
+        ("PNG", "RGBA", (8_000, 5_000), {}),
+        ("PNG", "LA", (5_000, 8_000), {}),
+        ("PNG", "P", (8_000, 5_000), {"transparency": 0}),
+        ("PNG", "I;16", (8_000, 5_000), {}),
+        ("PNG", "RGBA", (40_000_000 // 4, 4), {}),
+        ("GIF", "P", (8_000, 5_000), {}),
+        ("JPEG", "RGB", (12_000, 9_000), {}),
+        ("JPEG", "RGB", (8_000, 5_000), {"progressive": True}),
+        ("JPEG", "CMYK", (8_000, 5_000), {"progressive": True}),
+        ("WEBP", "RGBA", (4_300, 3_000), {"lossless": True, "method": 0}),
+        ("WEBP", "RGBA", (8_000, 5_000), {"lossless": True, "method": 0}),
+    ],
+)
+def test_no_picture_takes_more_than_250_mb(kind: str, mode: str, size: tuple[int, int], how: Mapping[str, Any]) -> None:
+    file = io.BytesIO()
+    Image.new(mode, size).save(file, kind, **how)
+    done = subprocess.run([sys.executable, "-c", _GROWN], input=file.getvalue(), capture_output=True, check=True)
+    is_told, grown_mb = done.stdout.split()
+    assert is_told == b"True"
+    assert int(grown_mb) < 250
+
+
+def test_a_cameras_jpeg_over_the_limit_is_read_at_a_fraction() -> None:
+    file = io.BytesIO()
+    Image.new("RGB", (8_200, 6_200), "red").save(file, "JPEG")
+    assert opened(read_image("a.jpg", file.getvalue()).url).size == (2_048, 1_548)
 
 
 def test_a_picture_is_known_by_its_bytes_or_by_its_name() -> None:
