@@ -584,6 +584,8 @@ def _value(cell: ET.Element, shared: list[str], code: str, *, is_1904: bool) -> 
 def _shown(number: float, code: str, *, is_1904: bool) -> str:
     """Returns a number as its format shows it, but a date as ISO has it."""
     plain = f"{number:.15g}"
+    if code in {"", "@"}:
+        return plain
     sections = code.split(";")[:3]
     at = (1 if number < 0 else 2 * (number == 0)) % len(sections)
     if any(rules := [_CONDITION.search(section) for section in sections]):

@@ -50,7 +50,9 @@ def links(*targets: tuple[str, str, str]) -> str:
 
 def xlsx(**sheets: str) -> bytes:
     """Each sheet's rows as they stand in its file; style 1 is a date's, 2 that of a date with a format of its own."""
-    listed = "".join(f'<sheet name="{name}" r:id="{name}"/>' for name in sheets)
+    listed = "".join(
+        f'<sheet name="{name}" sheetId="{number}" r:id="{name}"/>' for number, name in enumerate(sheets, 1)
+    )
     styles = '<numFmts><numFmt numFmtId="200" formatCode="yyyy&quot;년&quot; m&quot;월&quot;"/></numFmts>'
     styles += '<cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="200"/></cellXfs>'
     shared = "<si><t>담당</t></si><si><r><t>김</t></r><r><t>민수</t></r></si>"
@@ -90,7 +92,7 @@ def sheet_of(rows: str, *formats: str, setting: str = "", more: Mapping[str, str
         for at, code in enumerate(formats)
     )
     kinds += "</cellXfs>"
-    listed = f'{setting}<sheets><sheet name="표" r:id="a"/></sheets>'
+    listed = f'{setting}<sheets><sheet name="표" sheetId="1" r:id="a"/></sheets>'
     files = {
         "_rels/.rels": links(("r", "officeDocument", "/xl/workbook.xml")),
         "xl/workbook.xml": f'<workbook xmlns="{_SHEET}" xmlns:r="{_RELATED}">{listed}</workbook>',

@@ -16,6 +16,7 @@ from graph.attachment import MAX_FILES, MAX_IMAGES, with_attachments
 from graph.core.long_file import sent_text
 from graph.value.error import BusyError, InputError
 from graph.value.view import Gauge, NamedImage, TurnOptions, TurnStatus
+from tests.fake.office import hwpx
 from tests.fake.picture import bomb, opened, picture
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import NEW, as_tab, keys, open_page, raw_html, store_session
@@ -96,6 +97,27 @@ def test_of_a_long_file_chip_and_turn_say_that_the_beginning_is_sent(
     page.run()
     shown = [box.label for box in page.expander if box.label.startswith("server.log")]
     assert shown == [f"server.log · {said.format(lines)}"]
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("ko", "읽지 않은 그림·개체 2개"), ("en", "not read: pictures or objects (2)")]
+)
+def test_a_chip_says_what_a_document_has_besides_text(
+    page: AppTest, service: ScriptedService, language: Language, said: str
+) -> None:
+    page.session_state["language"] = language
+    pictures = {f"BinData/image{number}.png": "x" for number in range(2)}
+    body = "<hp:p><hp:run><hp:t>본문</hp:t></hp:run></hp:p>"
+    read(page, ("보고.hwpx", hwpx(body, more=pictures)), ("글만.hwpx", hwpx(body)))
+    assert re.findall(r"<b>(.*?)</b><small>[^<]*</small>(.*?)</span>", raw_html(page)) == [
+        ("보고.hwpx", f"<small>{said}</small>"),
+        ("글만.hwpx", ""),
+    ]
+    turns = service.stored["session-1"].turns
+    whole = with_attachments("요약", [*page.session_state["attached"].values()], language)
+    turns[-1] = replace(turns[-1], user_text=whole)
+    page.run()
+    assert [box.label.endswith(said) for box in page.expander if "hwpx" in box.label] == [True, False]
 
 
 def test_pictures_are_shown_before_they_are_sent_removed_sent_and_open_larger(
