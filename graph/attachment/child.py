@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def read(data: bytes, max_pages: int, max_chars: int) -> Result:
-    """Reads a PDF; a page that has pictures alone is no text."""
+    """Reads a PDF; what is left out are its pictures."""
     from pypdf import PasswordType, PdfReader, _cmap  # noqa: PLC0415  # under the limits set above
     from pypdf.errors import DependencyError  # noqa: PLC0415  # see above
 
@@ -62,11 +62,14 @@ def read(data: bytes, max_pages: int, max_chars: int) -> Result:
     if len(reader.pages) > max_pages:
         return "too_many_pages"
     pages: list[str | None] = []
-    pictures = chars = 0
+    left_out: set[object] = set()
+    chars = 0
     for page in reader.pages:
         try:
             text = "\n".join([page.extract_text(), *dict.fromkeys(_annotations(page))])
-            pictures += not text.strip() and bool(page.get("/Resources", {}).get("/XObject"))
+            drawn = (page.get("/Resources", {}).get("/XObject") or {}).items()
+            pictures = {getattr(one, "idnum", id(one)) for _, one in drawn if _object(one).get("/Subtype") == "/Image"}
+            left_out |= pictures or ({len(pages)} if drawn and not text.strip() else set())
         except MemoryError:
             raise
         except Exception:  # noqa: BLE001  # one page costs itself alone, whatever is wrong with it
@@ -76,7 +79,7 @@ def read(data: bytes, max_pages: int, max_chars: int) -> Result:
         chars += len(text)
         if chars > max_chars:
             return "too_long"
-    return "damaged" if all(page is None for page in pages) else (pages, pictures)
+    return "damaged" if all(page is None for page in pages) else (pages, len(left_out))
 
 
 def _annotations(page: Mapping[str, Any]) -> Iterator[str]:
@@ -200,8 +203,9 @@ class _Office:
 
     def _around(self, main: str, kind: str) -> Iterator[str]:
         """Yields headers or footers, each once; those without a letter are numbers of pages."""
-        texts = dict.fromkeys("".join(_words(self.parse(name))) for name in self._names_of(main, kind))
-        yield from (text for text in texts if re.search(r"[^\W\d_]", text))
+        names = self._names_of(main, kind)
+        texts = [text for name in names for text in ("".join(_words(self.parse(name))), *self._beside(name))]
+        yield from (text for text in dict.fromkeys(texts) if re.search(r"[^\W\d_]", text))
 
     def _beside(self, name: str) -> Iterator[str]:
         """Yields the text of a part's charts, drawings, notes and comments, and counts what has none."""
@@ -296,6 +300,7 @@ def _get(element: ET.Element | None, name: str, default: str = "", *, of: str = 
 Mark = Callable[[ET.Element], str]
 # Settings, readings of Japanese, what was moved away, is said twice, or numbers a slide.
 _UNSAID: Final = {"pPr", "rPr", "rPh", "rt", "subText", "Fallback", "moveFrom"}
+_BOXES: Final = {"txbxContent", "drawText"}
 _SIGNS: Final = {
     **dict.fromkeys(("tab", "ptab"), "\t"),
     **dict.fromkeys(("br", "cr", "lineBreak"), "\n"),
@@ -325,8 +330,8 @@ def _words(elements: Iterable[ET.Element], mark: Mark = lambda _: "") -> Iterato
             text = " ".join("".join(_words(child)).split())
             yield text and f" [{text}]"
         elif name not in _UNSAID and (name != "sp" or _get(child.find("{*}nvSpPr/{*}nvPr/{*}ph"), "type") != "sldNum"):
-            # The marks of each text of a slide begin anew; a table of HWPX stands within a line.
-            yield mark(child) if name == "txBody" else "\n" * ("rowCnt" in child.attrib)
+            # The marks of each text of a slide begin anew; a box's text and a table of HWPX stand within a line.
+            yield mark(child) if name == "txBody" else "\n" * (name in _BOXES or "rowCnt" in child.attrib)
             yield child.get("composeText", "")
             yield from _words(child, mark)
 
@@ -527,12 +532,14 @@ _BUILT_IN: Final = {9: "0%", 10: "0.00%", 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:
     **dict.fromkeys((18, 20, 32), "h:mm"),
     **dict.fromkeys((19, 21, 33), "h:mm:ss"),
 }
-_END_OF_DATES: Final = 2_958_466  # the first of the year 10,000
+_END_OF_DATES: Final = 2_958_465.99  # of the year 9,999
+_EPOCHS_APART: Final = 1_462
 _LEAP_DAY: Final = 60  # 29 February 1900, which wasn't
 _YEAR_DAYS: Final = 366
 _DAY_SECONDS: Final = 86_400
 _UNIT_SECONDS: Final = {"h": 3_600, "m": 60, "s": 1}
 _MOST_EXACT: Final = 1e15
+_MOST_DECIMALS: Final = 10
 # Quoted or escaped text, a currency before its language, what is as wide as a letter or repeated, a colour.
 _LITERAL: Final = re.compile(
     r'"([^"]*)"|\\(.)|\[\$([^]-]*)[^]]*\]|[_*].|\[(?![hms]+\]|[<>=])[^]]*\]', re.DOTALL | re.IGNORECASE
@@ -595,7 +602,8 @@ def _shown(number: float, code: str, *, is_1904: bool) -> str:
     if _ELAPSED.search(section):
         return sign + _seen(_duration(abs(number), section))
     if re.search("[ymdhs]|aaa|e(?![+-])", section, re.IGNORECASE):
-        return _date(number, section.lower(), is_1904=is_1904) if 0 <= number < _END_OF_DATES else plain
+        most = _END_OF_DATES - _EPOCHS_APART * is_1904
+        return _date(number, section.lower(), is_1904=is_1904) if 0 <= number < most else plain
     said = _filled(abs(Decimal(plain)), section) if abs(number) < _MOST_EXACT else None
     return plain if said is None else sign + _seen(said)
 
@@ -648,7 +656,7 @@ def _filled(number: Decimal, section: str) -> str | None:
     literal = _seen(before + behind).strip(" -@")
     whole, _, decimals = places.partition(".")
     scale = len(places) - len(places.rstrip(","))
-    whole, decimals = whole.rstrip(","), re.sub("[^0#?]", "", decimals)
+    whole, decimals = whole.rstrip(","), re.sub("[^0#?]", "", decimals)[:_MOST_DECIMALS]
     is_split = re.search("[^0#?,]", whole) is not None
     zeros = len(re.findall("[0#?]", whole[whole.find("0") :])) if "0" in whole else 0
     if not (literal or is_split or scale or zeros > 1):

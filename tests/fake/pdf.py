@@ -76,9 +76,10 @@ def field_pdf(field: str, group: str = "", *, count: int = 1) -> bytes:
 
 
 def scanned_pdf(*pages: str) -> bytes:
-    """Returns a PDF with a page for each of these texts, all of them with a picture."""
+    """Returns a PDF with a page for each of these texts, all of them with the same picture."""
     contents = [b"BT /F1 12 Tf 72 720 Td (%s) Tj ET" % page.encode("ascii") if page else b"/I Do" for page in pages]
-    return _file(contents, resources=b"/XObject << /I 3 0 R >>")
+    picture = b"<< /Subtype /Image /Width 1 /Height 1 /BitsPerComponent 8 /Length 0 >>\nstream\n\nendstream"
+    return _file(contents, resources=b"/XObject << /I %d 0 R >>" % (4 + 2 * len(pages)), more=[picture])
 
 
 def broken_page_pdf(before: str, behind: str) -> bytes:

@@ -61,6 +61,8 @@ def test_a_date_or_a_time_is_that_of_the_sheet(value: float, code: str, expected
         (0.25, "h:mm", "06:00"),
         (-0.0625, "[h]:mm", "-1:30"),
         (32, "14", "1904-02-02"),
+        (2957003, "14", "9999-12-31"),
+        (2957004, "14", "2957004"),
     ],
 )
 def test_a_workbook_of_1904_counts_from_1904(is_on: str, value: float, code: str, expected: str) -> None:
@@ -75,6 +77,9 @@ def test_a_workbook_of_1904_counts_from_1904(is_on: str, value: float, code: str
         (0.125, "9", "13%"),
         (-0.05, "0.0%", "-5.0%"),
         (0.5, "0.##%", "50%"),
+        (0.5, "0." + "0" * 30 + "%", "50.0000000000%"),
+        (47.5, '0.0"%"', "47.5%"),
+        (1234.5, '_("$"* #,##0.00_)', "$1,234.50"),
         (1012345678, "000-0000-0000", "010-1234-5678"),
         (212345678, "[<=99999999]####-####;(0#) ####-####", "(02) 1234-5678"),
         (12345678, "[<=99999999]####-####;(0#) ####-####", "1234-5678"),
@@ -171,6 +176,7 @@ def paragraph(text: str, settings: str = "") -> str:
             f"<w:sdt><w:sdtPr/><w:sdtContent>{paragraph('칸 안')}</w:sdtContent></w:sdt>{paragraph('칸 밖')}",
             "칸 안\n칸 밖",
         ),
+        (f"<w:p>{run('글')}<w:r><w:txbxContent>{paragraph('상자')}</w:txbxContent></w:r></w:p>", "글\n상자"),
         (f"<w:p>{run('성명: ')}<w:sdt><w:sdtContent>{run('김민수')}</w:sdtContent></w:sdt></w:p>", "성명: 김민수"),
     ],
 )
@@ -430,8 +436,8 @@ def test_fields_have_what_their_groups_have() -> None:
     assert pdf_pages("a.pdf", field_pdf("/T (city)", group), max_chars=1_000).texts == ["Form\naddress.city: Seoul"]
 
 
-def test_pages_that_are_pictures_are_counted() -> None:
+def test_pictures_of_a_pdf_are_counted_each_once() -> None:
     read = read_attachment("a.pdf", scanned_pdf("text", "", ""), max_chars=1_000)
-    assert (read.left_out, read.is_partial) == (2, False)
-    assert read.text.endswith("\n[Left out, as it isn't text (pictures, objects, scanned pages): 2]")
-    assert split_attached(with_attachments("", [read], "ko"))[1][0].left_out == 2
+    assert (read.left_out, read.is_partial) == (1, False)
+    assert read.text.endswith("\n[Left out, as it isn't text (pictures, objects, scanned pages): 1]")
+    assert split_attached(with_attachments("", [read], "ko"))[1][0].left_out == 1
