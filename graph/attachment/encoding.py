@@ -15,6 +15,7 @@ _BAD_BYTES: Final = re.compile("[\udc80-\udcff]+")
 # A character's bytes that a cut through it leaves at the beginning and the end.
 _CUT: Final = re.compile("\\A[\udc80-\udcbf]{1,3}|[\udcc2-\udcf4][\udc80-\udcbf]{0,2}\\Z")
 _MULTIBYTE: Final = re.compile("[\x80-\ud7ff\ue000-\U0010ffff]")
+_LONG: Final = re.compile("[\u0800-\ud7ff\ue000-\U0010ffff]")  # of three bytes and more
 _BYTES_PER_BAD: Final = 1_000
 _CHARS_PER_BAD: Final = 10
 
@@ -125,7 +126,9 @@ def _as_damaged(data: bytes) -> Decoded | None:
     if CONTROL.search(text):
         return None
     runs = list(_BAD_BYTES.finditer(text))
-    inner = len({run.span() for run in runs} - {cut.span() for cut in _CUT.finditer(text)})
     count = len(_MULTIBYTE.findall(text))
-    is_text = count >= _CHARS_PER_BAD * inner if count else len(data) >= _BYTES_PER_BAD * len(runs)
+    # Cuts at the ends are expected; but a character of two bytes proves little, as it may be one of CP949 or GBK.
+    cuts = {cut.span() for cut in _CUT.finditer(text)} if _LONG.search(text) else set()
+    wrong = len({run.span() for run in runs} - cuts)
+    is_text = count >= _CHARS_PER_BAD * wrong if count else len(data) >= _BYTES_PER_BAD * len(runs)
     return Decoded(_BAD_BYTES.sub(MARK, text), len(runs)) if is_text else None
