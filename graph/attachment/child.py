@@ -154,19 +154,23 @@ class _Office:
         self._names = {name.replace("\\", "/").lstrip("/").lower(): name for name in self._zip.namelist()}
         self._bytes_left = _MOST_XML_BYTES
         self._notes, self._comments = notes, comments
+        self.left_out: set[str] = set()
         locked = (one for one in self.parse("META-INF/manifest.xml").iter() if _local(one) == "encryption-data")
         self.is_encrypted = any(info.flag_bits & 1 for info in self._zip.infolist()) or any(True for _ in locked)
-        self.left_out: set[str] = set()
 
     def parse(self, name: str) -> ET.Element:
-        """Returns a part's root, empty without the part."""
+        """Returns a part's root, empty without the part; one that is damaged costs itself alone."""
         stored = self._names.get(name.lstrip("/").lower())
         if stored is None:
             return ET.Element("none")
         self._bytes_left -= self._zip.getinfo(stored).file_size
         if self._bytes_left < 0:
             raise MemoryError
-        return ET.fromstring(self._zip.read(stored))  # noqa: S314  # under limits
+        try:
+            return ET.fromstring(self._zip.read(stored))  # noqa: S314  # under limits
+        except (ET.ParseError, zipfile.BadZipFile, zlib.error, EOFError):
+            self.left_out.add(name)
+            return ET.Element("none")
 
     def _related(self, name: str) -> dict[str, tuple[str, str]]:
         """Returns the kind and the name of each part that a part names, by id."""
@@ -190,12 +194,15 @@ class _Office:
         found = [*self._names_of("", "officeDocument"), *opened, *_USUAL]
         main = next((name for name in found if name.lower() in self._names and name.endswith((".xml", ".hpf"))), "")
         readers = {"document": self._document, "workbook": self._sheets, "presentation": self._slides}
-        reader = self._hangul if main.endswith(".hpf") else readers.get(_local(self.parse(main)))
-        return reader and _joined(reader(main))
+        root = self.parse(main)
+        reader = self._hangul if main.endswith(".hpf") else readers.get(_local(root))
+        if main in self.left_out:
+            raise ValueError
+        return reader and _joined(reader(main, root))
 
-    def _document(self, main: str) -> Iterator[str]:
+    def _document(self, main: str, root: ET.Element) -> Iterator[str]:
         yield from self._around(main, "header")
-        yield "".join(_words(self.parse(main), _list_marks(self._part(main, "numbering"), self._part(main, "styles"))))
+        yield "".join(_words(root, _list_marks(self._part(main, "numbering"), self._part(main, "styles"))))
         for kind in ("footnotes", "endnotes"):
             yield "".join(_words(self._part(main, kind)))
         yield from self._beside(main)
@@ -224,36 +231,35 @@ class _Office:
                 text = "\n".join(said) or "".join(_words(root)).strip("\n")
                 yield text and f"{self._comments if kind == 'comments' else self._notes}\n{text}"
 
-    def _slides(self, main: str) -> Iterator[str]:
+    def _slides(self, main: str, root: ET.Element) -> Iterator[str]:
         related = self._related(main)
-        slides = [_get(one, "id", of=_RELATED) for one in self.parse(main).iter() if _local(one) == "sldId"]
+        slides = [_get(one, "id", of=_RELATED) for one in root.iter() if _local(one) == "sldId"]
         for number, (_, name) in enumerate((related[key] for key in slides if key in related), 1):
             words = "".join(_words(self.parse(name), _slide_marks()))
             yield f"— {number} —\n" + _joined((words, *self._beside(name)))
 
-    def _hangul(self, main: str) -> Iterator[str]:
+    def _hangul(self, main: str, root: ET.Element) -> Iterator[str]:
         """Yields the sections of an HWPX document."""
-        package = self.parse(main)
-        items = {one.get("id", ""): one.get("href", "") for one in package.iter() if _local(one) == "item"}
+        items = {one.get("id", ""): one.get("href", "") for one in root.iter() if _local(one) == "item"}
         self.left_out.update(name for name in items.values() if name.lower().startswith("bindata/"))
-        order = [items.get(one.get("idref", ""), "") for one in package.iter() if _local(one) == "itemref"]
+        order = [items.get(one.get("idref", ""), "") for one in root.iter() if _local(one) == "itemref"]
         folder = main.rpartition("/")[0]
         names = (name if name.lower() in self._names else f"{folder}/{name}" for name in (*order, *items.values()))
         roots = [self.parse(name) for name in dict.fromkeys(names) if name.endswith(".xml")]
         mark = _hangul_marks(one for root in roots if _local(root) == "head" for one in root.iter())
         yield from ("".join(_words(root, mark)) for root in roots if _local(root) == "sec")
 
-    def _sheets(self, main: str) -> Iterator[str]:
+    def _sheets(self, main: str, root: ET.Element) -> Iterator[str]:
         """Yields each sheet's name and rows, with tabs between the cells."""
-        workbook, related = self.parse(main), self._related(main)
+        related = self._related(main)
         shared = ["".join(_words(item)) for item in self._part(main, "sharedStrings")]
         formats = _formats(self._part(main, "styles"))
-        is_1904 = _get(workbook.find("{*}workbookPr"), "date1904") in {"1", "true"}
-        for sheet in (one for one in workbook.iter() if _local(one) == "sheet"):
+        is_1904 = _get(root.find("{*}workbookPr"), "date1904") in {"1", "true"}
+        for sheet in (one for one in root.iter() if _local(one) == "sheet"):
             name = related.get(_get(sheet, "id", of=_RELATED), ("", ""))[1]
-            root = self.parse(name)
+            page = self.parse(name)
             rows: list[str] = []
-            for row in (one for one in root.iter() if _local(one) == "row"):
+            for row in (one for one in page.iter() if _local(one) == "row"):
                 values: list[str] = []
                 for cell in row:
                     column = _COLUMN.match(cell.get("r", ""))
@@ -261,7 +267,7 @@ class _Office:
                     values.append(_value(cell, shared, formats.get(cell.get("s", ""), ""), is_1904=is_1904))
                 rows.append("\t".join(values).rstrip())
             around = [
-                " ".join(_PAGE_CODE.sub(" ", one.text or "").split()) for one in root.iterfind("{*}headerFooter/*")
+                " ".join(_PAGE_CODE.sub(" ", one.text or "").split()) for one in page.iterfind("{*}headerFooter/*")
             ]
             yield f"— {sheet.get('name', '')} —\n" + _joined(
                 ("\n".join(filter(None, rows)), *self._beside(name), *around)
@@ -273,7 +279,7 @@ def read_office(data: bytes, max_chars: int, notes: str, comments: str) -> Resul
     try:
         office = _Office(data, notes, comments)
         text = "" if office.is_encrypted else office.text()
-    except (zipfile.BadZipFile, zlib.error, ET.ParseError, EOFError, ValueError, LookupError, NotImplementedError):
+    except (zipfile.BadZipFile, ValueError, LookupError, NotImplementedError):
         return "damaged"
     if office.is_encrypted or text is None:
         return "kind" if text is None else "encrypted"

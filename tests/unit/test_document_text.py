@@ -243,6 +243,15 @@ def test_the_parts_of_a_document_are_found_by_their_relations() -> None:
     assert text_of("이름만.bin", word(paragraph("끝이 다름"))) == "끝이 다름"
 
 
+def test_a_damaged_part_costs_itself_alone() -> None:
+    more = {
+        "word/_rels/document.xml.rels": links(("c", "comments", "c.xml"), ("s", "styles", "s.xml")),
+        "word/c.xml": "<w:comments",
+        "word/s.xml": "",
+    }
+    assert text_of("a.docx", word(paragraph("본문"), more)) == "본문\n" + LEFT_OUT.format(2)
+
+
 def test_strict_documents_are_read_as_others() -> None:
     rows = '<row><c s="0"><v>45944</v></c><c t="d"><v>2026-01-01</v></c></row>'
     sheet = sheet_of(rows, "14", setting='<workbookPr date1904="true"/>')
