@@ -6,32 +6,52 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-_START: Final = re.compile(r"<think(?:ing)?>|◁think▷|\[think\]|<\|(?:start|channel)\|>", re.IGNORECASE)
-_MENTION: Final = re.compile(r"<think(?:ing)?>|◁think▷|\[think\]", re.IGNORECASE)
-_LONE_END: Final = re.compile(r"</think(?:ing)?>|◁/think▷|\[/think\]", re.IGNORECASE)
+# Whatever says that it is thought is held to be: the names that models and the parsers of servers have are too many.
+_NAME: Final = (
+    r"(?:[\w:.-]{0,24}?(?:think|thought|reason)[\w:.-]{0,24}|analysis|reflection|scratchpad|inner_monologue|cot)"
+)
+_BRACKETED: Final = r"(?:think|thought|reason)(?:ing|s)?"
+_PIPED: Final = r"<[|｜](?!/|end)\w{0,16}(?:think|thought|reason)\w{0,16}[|｜]>|<\|inner_prefix\|>|<\|channel>thought\b"
+_PIPED_END: Final = r"<[|｜](?:/|end)\w{0,16}(?:think|thought|reason)\w{0,16}[|｜]>|<\|inner_suffix\|>|<channel\|>"
+_IN_WORDS: Final = r"here(?:'s| is) my thought process:|here are my reasoning steps:"
+_FINAL: Final = r"\[begin final response\]"
+_START: Final = re.compile(
+    rf"<({_NAME})>|◁think▷|\[{_BRACKETED}\](?=[^(])|{_PIPED}|{_IN_WORDS}|<\|(?:start|channel)\|>", re.IGNORECASE
+)
+_MENTION: Final = re.compile(rf"<{_NAME}>|◁think▷|\[{_BRACKETED}\]|{_PIPED}", re.IGNORECASE)
+_LONE_END: Final = re.compile(rf"</({_NAME})>|◁/think▷|\[/{_BRACKETED}\]|{_PIPED_END}|{_FINAL}", re.IGNORECASE)
 _ENDS: Final[Mapping[str, re.Pattern[str]]] = {
-    "<": re.compile(r"</think(?:ing)?>", re.IGNORECASE),
+    "<": re.compile(rf"</({_NAME})>", re.IGNORECASE),
+    "<|": re.compile(rf"{_PIPED_END}|<\|end\|>", re.IGNORECASE),
     "◁": re.compile(r"◁/think▷", re.IGNORECASE),
-    "[": re.compile(r"\[/think\]", re.IGNORECASE),
+    "[": re.compile(rf"\[/{_BRACKETED}\]", re.IGNORECASE),
+    "h": re.compile(rf"here(?:'s| is) my response:|{_FINAL}", re.IGNORECASE),
 }
 # gpt-oss names a channel before each of its messages.
 _HEADS: Final = ("<|start|>", "<|channel|>")
 _HEAD_END: Final = "<|message|>"
 _CHANNEL: Final = re.compile(r"<\|channel\|>\s*(\w+)")
 _CHANNEL_END: Final = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
-_TEXT_END: Final = re.compile(
-    r"</think(?:ing)?>|◁/think▷|\[/think\]|<\|(?:end|return|call|start|channel)\|>", re.IGNORECASE
+_TEXT_END: Final = re.compile(rf"{_LONE_END.pattern}|{_CHANNEL_END.pattern}", re.IGNORECASE)
+# Round an answer behind thoughts, and behind any answer: the marks of its end that a server has left in it.
+_WRAP: Final = re.compile(
+    r"<(answer|response|output|final_answer)>|<\|START_(?:RESPONSE|TEXT)\|>|<\|begin_of_solution\|>", re.IGNORECASE
 )
-_STARTS: Final = ("<think>", "<thinking>", "◁think▷", "[think]", *_HEADS)
-_END_TAGS: Final = (
-    *("</think>", "</thinking>", "◁/think▷", "[/think]"),
-    *("<|end|>", "<|return|>", "<|call|>", *_HEADS),
+_LAST: Final = re.compile(
+    r"(?:(?:<[|｜][\w▁]{0,16}(?:end|eot|eom|eos|return|user|observation)[\w▁]{0,16}[|｜]>|<(?:\w{1,8}:)?eos>|<end_of_turn>|<turn\|>|</s>"
+    r"|</(?:answer|response|output|final_answer)>|\[\|endofturn\|\]|\[end final response\])\s{0,9}){1,4}+\Z",
+    re.IGNORECASE,
 )
-_LONGEST: Final = max(map(len, _END_TAGS))
+_LAST_CHARS: Final = 200
+_IN_WORDS_CHARS: Final = 24
+# What may be the beginning of any of these, until the next piece has come.
+_BEGUN: Final = re.compile(r"<[|｜]?/?[\w:.▁-]{0,60}[|｜]?|<\|channel>\s?\w{0,7}|◁/?\w{0,5}|\[/?[\w| ]{0,24}\]?")
+_BEGINNINGS: Final = ("here is my thought process:", "here's my thought process:", "here are my reasoning steps:")
+_MOST_BEGUN_CHARS: Final = 64
+_FIRST_SIGNS: Final = "<◁["
 _MOST_HEAD_CHARS: Final = 200
 # An answer that mentions so many end tags is about them; each costs a look at all of the text before it.
 _MOST_MENTIONS: Final = 20
-_FIRST_SIGNS: Final = "<◁["
 _QUOTES: Final = "`'\"‘’“”«»「『(（["
 _SENTENCE_END: Final = re.compile(r"[.!?…。！？:：)\]]\Z")
 _FENCE: Final = re.compile(r"^[ \t]{0,3}(?:`{3,}|~{3,})", re.MULTILINE)
@@ -75,6 +95,8 @@ class ThinkingSplitter:
         self._ends_alone = ends_alone
         self._take: Callable[[bool], bool] = self._take_start
         self._ends = _LONE_END
+        self._name = ""  # of the tag that began the thoughts
+        self._wrap = ""  # of the tag that began the answer behind them
         self._buffer = ""
         self._before = ""  # the last character taken
         self._emitted: list[str] = []
@@ -103,19 +125,29 @@ class ThinkingSplitter:
     def _take_start(self, is_over: bool) -> bool:  # noqa: FBT001  # one of four with the same call
         started = self._buffer.lstrip()
         found = _START.match(started)
-        if found is not None and found[0].startswith("<|"):
+        if found is not None and found[0].lower() in _HEADS:
             self._buffer, self._take = started, self._take_head
         elif found is not None:
-            self._ends, self._has_block = _ENDS[found[0][0]], True
-            self._buffer, self._take = started[found.end() :], self._take_thought
-        elif not is_over and any(tag.startswith(started.lower()) for tag in _STARTS):
+            self._ends, self._name = _ENDS[_kind_of(found[0])], found[1] or ""
+            self._buffer, self._take = started, self._take_thought
+            if self._ends is _ENDS["h"]:
+                self.is_unended = True  # words that an answer may begin with, too
+            else:
+                self._has_block = True
+                self._drop(found[0])
+        elif not is_over and (_BEGUN.fullmatch(started) or any(b.startswith(started.lower()) for b in _BEGINNINGS)):
             return False
         elif self._ends_alone and not self._has_block:
             self.is_unended = True
             self._take = self._take_thought
         else:
             self._buffer = started if self._has_block else self._buffer
-            self._take = self._take_text
+            wrap = _WRAP.match(started) if self._has_block and not self._wrap else None
+            if wrap is None:
+                self._take = self._take_text
+            else:
+                self._wrap = f"</{(wrap[1] or '').lower()}>"
+                self._drop(wrap[0])
         return True
 
     def _take_head(self, is_over: bool) -> bool:  # noqa: FBT001
@@ -135,6 +167,8 @@ class ThinkingSplitter:
 
     def _take_thought(self, is_over: bool) -> bool:  # noqa: FBT001
         for end in self._ends.finditer(self._buffer):
+            if self._name and _stem(end[1]) != _stem(self._name):
+                continue
             if self._char_before(end.start()) == "`":
                 if end.end() == len(self._buffer) and not is_over:
                     self._think(end.start())
@@ -143,17 +177,18 @@ class ThinkingSplitter:
                     continue
             self._think(end.start())
             self._drop("" if self._buffer.startswith(_HEADS) else end[0])
-            self.has_ended_alone |= self.is_unended
+            self.has_ended_alone |= self.is_unended and self._ends is _LONE_END
             self.is_unended, self._has_block = False, True
             self._take = self._take_start
             return True
-        self._think(len(self._buffer) - (0 if is_over else _held(self._buffer)))
+        held = max(_held(self._buffer), _IN_WORDS_CHARS if self._ends is _ENDS["h"] else 0)
+        self._think(max(0, len(self._buffer) - (0 if is_over else held)))
         return False
 
     def _take_text(self, is_over: bool) -> bool:  # noqa: FBT001
         ends = _TEXT_END if self._has_channel else _LONE_END
         for tag in ends.finditer(self._buffer):
-            if tag[0].startswith("<|"):
+            if self._has_channel and _CHANNEL_END.fullmatch(tag[0]):
                 self._emit(tag.start())
                 self._drop("" if self._buffer.startswith(_HEADS) else tag[0])
                 self._take = self._take_start
@@ -174,8 +209,24 @@ class ThinkingSplitter:
                 self._take = self._take_start
                 return True
             self._mention_count += 1
+        if is_over:
+            self._drop_marks()
         self._emit(len(self._buffer) - (0 if is_over else _held(self._buffer)))
         return False
+
+    def _drop_marks(self) -> None:
+        """Takes the marks of its end off the answer, unless it speaks of them."""
+        text = "".join(self._emitted) + self._text + self._buffer
+        found = _LAST.search(self._buffer, max(0, len(self._buffer) - _LAST_CHARS))
+        if found is None:
+            return
+        before = text[: len(text) - len(found[0])]
+        line, closing = before[before.rfind("\n") + 1 :], found[0].lower().partition(">")[0] + ">"
+        if line[-1:] in (" ", "\t", *_QUOTES) or line.count("`") % 2 or len(_FENCE.findall(before)) % 2:
+            return
+        if closing.startswith("</") and closing != self._wrap and (closing != "</s>" or "<s>" in before.lower()):
+            return
+        self._buffer = self._buffer[: found.start()]
 
     def _char_before(self, at: int) -> str:
         return self._buffer[at - 1] if at else self._before
@@ -193,13 +244,21 @@ class ThinkingSplitter:
         self._buffer = self._buffer[len(taken) :]
 
 
+def _kind_of(start: str) -> str:
+    return "<|" if start[1:2] in ("|", "｜") else start[0].lower()
+
+
+def _stem(name: str) -> str:
+    return name.lower().removesuffix("ing").removesuffix("s")
+
+
 def _held(buffer: str) -> int:
-    """Returns the length of the longest end of the buffer that is the beginning of an end tag."""
-    first = max(0, len(buffer) - _LONGEST)
-    for at in range(first, len(buffer)):
-        if buffer[at] in _FIRST_SIGNS and any(tag.startswith(buffer[at:].lower()) for tag in _END_TAGS):
-            return len(buffer) - at
-    return 0
+    """Returns the length of the longest end of a buffer that is the beginning of a tag, with whole marks before it."""
+    first = max(0, len(buffer) - _MOST_BEGUN_CHARS)
+    places = (at for at in range(first, len(buffer)) if buffer[at] in _FIRST_SIGNS)
+    end = next((at for at in places if _BEGUN.fullmatch(buffer, at)), len(buffer))
+    marks = _LAST.search(buffer, max(0, end - _LAST_CHARS), end)
+    return len(buffer) - (end if marks is None else marks.start())
 
 
 def _is_end(before: str, after: str, *, has_block: bool) -> bool:
@@ -225,12 +284,25 @@ def split_whole(text: str) -> tuple[str, str]:
     """Returns the thoughts and the answer of a whole text."""
     splitter = ThinkingSplitter()
     first, last = splitter.add(text), splitter.end()
+    if splitter.is_unended:
+        return "", text
     thought = first.thought + (first.text if last.is_revoked else "") + last.thought
     return thought, ("" if last.is_revoked else first.text) + last.text
 
 
 # Beside the text; providers have given the first two the same meaning.
-THOUGHT_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_details")
+THOUGHT_FIELDS: Final = (
+    *(
+        "reasoning_content",
+        "reasoning",
+        "reasoning_details",
+        "reasoning_text",
+        "thinking",
+        "thinking_blocks",
+        "thoughts",
+    ),
+    "thinking_content",
+)
 _THINKING_BLOCKS: Final = frozenset({"thinking", "reasoning"})
 
 

@@ -27,6 +27,31 @@ FORMS = {
         f"<|start|>assistant<|channel|>analysis<|message|>{THOUGHT[:9]}<|channel|>commentary<|message|>{THOUGHT[9:]}"
         f"<|start|>assistant<|channel|>final<|message|>{ANSWER}<|end|>"
     ),
+    "gemini": f"<thought>\n{THOUGHT}\n</thought>\n\n{ANSWER}",
+    "seed": f"<seed:think>{THOUGHT}</seed:think>{ANSWER}<seed:eos>",
+    "reasoning": f"<reasoning>{THOUGHT}</reasoning>\n{ANSWER}",
+    "reason": f"<Reason>{THOUGHT}</Reason>\n{ANSWER}",
+    "longcat": f"<longcat_think>{THOUGHT}</longcat_think>{ANSWER}</s>",
+    "minimax": f"<mm:think>{THOUGHT}</mm:think>{ANSWER}",
+    "claude": f"<antThinking>{THOUGHT}</antThinking>{ANSWER}",
+    "analysis": f"<analysis>{THOUGHT}</analysis>\n{ANSWER}",
+    "scratchpad": f"<scratchpad>{THOUGHT}</scratchpad>\n{ANSWER}",
+    "marco": f"<Thought>\n{THOUGHT}\n</Thought>\n<Output>\n{ANSWER}\n</Output>",
+    "hunyuan": f"<think>\n{THOUGHT}\n</think>\n<answer>\n{ANSWER}\n</answer>",
+    "ernie": f"{THOUGHT}\n</think>\n\n<response>\n{ANSWER}\n</response>\n",
+    "sky": (
+        f"<|begin_of_thought|>\n{THOUGHT}\n<|end_of_thought|>\n\n<|begin_of_solution|>\n{ANSWER}\n<|end_of_solution|>"
+    ),
+    "cohere": (
+        f"<|START_THINKING|>{THOUGHT}<|END_THINKING|><|START_RESPONSE|>{ANSWER}<|END_RESPONSE|><|END_OF_TURN_TOKEN|>"
+    ),
+    "cohere, end alone": f"{THOUGHT}<|END_THINKING|><|START_TEXT|>{ANSWER}<|END_TEXT|>",
+    "apertus": f"<|inner_prefix|>{THOUGHT}<|inner_suffix|>{ANSWER}",
+    "gemma": f"<|channel>thought\n{THOUGHT}<channel|>{ANSWER}<turn|>",
+    "apriel": f"{THOUGHT}\n[BEGIN FINAL RESPONSE]\n{ANSWER}\n[END FINAL RESPONSE]\n<|end|>",
+    "end of turn": f"<think>{THOUGHT}</think>{ANSWER}<|im_end|>",
+    "two ends of turn": f"<think>{THOUGHT}</think>{ANSWER}\n<|eot_id|><|end_of_text|>\n",
+    "deepseek's end": f"<think>{THOUGHT}</think>{ANSWER}<｜end▁of▁sentence｜>",
     "two blocks": f"<think>{THOUGHT[:9]}</think>\n<think>{THOUGHT[9:]}</think>\n{ANSWER}",
 }
 TEXTS = [
@@ -39,6 +64,16 @@ TEXTS = [
     "`<think>` begins the thoughts\n</think>\nends them.",
     "  1 < 2 and <b>bold</b>",
     "<thin",
+    "The mark is <|im_end|>",
+    "It ends with `<|im_end|>`",
+    "```\n<|im_end|>",
+    "It was <s>old</s>",
+    "Use <answer>x</answer>",
+    "The tags are <thought> and\n</thought>",
+    "<summary>It is a summary.</summary>",
+    "[Reasons](https://a.kr) are here",
+    "Here is my thought: none.",
+    "<|im_end|>\nis a mark",
     "<|start|>",
     "[THIS] is a list [1]",
     "",
@@ -63,6 +98,31 @@ def test_every_form_of_thoughts_is_told_from_the_answer(form: str) -> None:
     thought, answer = split_whole(FORMS[form])
     assert answer.strip() == ANSWER
     assert thought.strip() == THOUGHT
+
+
+def test_thoughts_announced_in_words_are_thoughts_if_the_answer_is_announced_as_well() -> None:
+    thought, answer = split_whole(f"Here is my thought process:\n{THOUGHT}\nHere is my response:\n{ANSWER}")
+    assert (THOUGHT in thought, answer.strip()) == (True, ANSWER)
+    said = f"Here is my thought process: {ANSWER}"
+    assert split_whole(said) == ("", said)
+
+
+def test_marks_of_an_end_go_from_an_answer_without_thoughts() -> None:
+    for mark in (
+        "<|im_end|>",
+        "</s>",
+        "<end_of_turn>",
+        "<|eot_id|>\n",
+        "[|endofturn|]",
+        "<|endoftext|><|im_end|>",
+        "<eos>",
+    ):
+        assert split_whole(f"{ANSWER}{mark}") == ("", ANSWER)
+        assert split_whole(f"{ANSWER}\n{mark}") == ("", f"{ANSWER}\n")
+
+
+def test_thoughts_end_with_their_own_tag() -> None:
+    assert split_whole("<think>A </analysis> tag.\n</think>\nYes.") == ("A </analysis> tag.\n", "Yes.")
 
 
 @pytest.mark.parametrize("text", TEXTS)
