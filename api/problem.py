@@ -181,7 +181,7 @@ BY_CODE: Final[Mapping[str, Problem]] = {
     "silence": _upstream("The model's server was silent for too many seconds."),
     "cut_stream": _upstream("The answer broke off in the middle."),
     "empty_answer": _upstream("The model sent an empty answer."),
-    "thought_limit": _broken("The model used all its tokens for thinking and had none left for an answer."),
+    "thought_limit": _broken("The model only thought: it ended without an answer, or had no tokens left for one."),
     "tools_refused": Problem(400, "tools_not_supported", "This model takes no tools.", "tools"),
     "refused": Problem(400, "content_filter", "The model refused to answer.", "messages"),
     "no_images": Problem(400, "no_images", "The model takes no images.", "messages"),

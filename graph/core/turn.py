@@ -170,7 +170,7 @@ def unanswered_calls(messages: Sequence[AnyMessage]) -> list[str]:
 
 
 MARK: Final = "turnfold"
-# Marks what a provider wants back with an answer's calls, in their turn alone; the archive has none of it.
+# Marks what a provider wants back with an answer's calls as long as they are sent; the archive has none of it.
 RETURNED: Final = "turnfold_returned"
 ClosedStatus = Literal["failed", "stopped"]
 # What a closed turn's answer says if nothing was said: "stopped" only of a user's stop.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from secrets import token_urlsafe
@@ -17,6 +18,17 @@ from graph.core.thinking import Split, ThinkingSplitter, thought_blocks, thought
 from graph.core.turn import RETURNED, text_of
 from graph.value.error import BadResponseError, CutStreamError, EmptyAnswerError, RefusedError, ThoughtLimitError
 
+_FILTERED: Final = "content_filter"
+_BROKEN: Final = "error"
+# Servers and gateways have names of their own.
+_ENDINGS: Final = {
+    _FILTERED: re.compile(
+        r"filter|sensitive|safety|refus|recitation|prohibited|blocked|blocklist|spii|guardrail|moderat|violat|policy",
+        re.IGNORECASE,
+    ),
+    _BROKEN: re.compile(r"error|fail|abort|cancel|malformed|insufficient|overload|time.?out|interrupt", re.IGNORECASE),
+    "length": re.compile(r"length|max.{0,20}token|token.?limit|context|window|truncat", re.IGNORECASE),
+}
 _IN_PIECES: Final = ("reasoning.text", "reasoning.summary")
 # More than any model takes; the sums over many calls still fit a column of 31 bits.
 _MOST_TOKENS: Final = 2**24
@@ -113,7 +125,7 @@ class AnswerBuilder:
             self._finish_reason = "stop"
             self._calls += [_Call(call["id"], call["name"], json.dumps(call["args"])) for call in chunk.tool_calls]
         metadata = chunk.response_metadata
-        self._finish_reason = metadata.get("finish_reason") or self._finish_reason
+        self._finish_reason = _ending(metadata.get("finish_reason")) or self._finish_reason
         self._model_name = metadata.get("model_name") or self._model_name
         self._is_refused = self._is_refused or bool(chunk.additional_kwargs.get("refusal"))
         self._has_choice = self._has_choice or bool(text or beside or self._calls or self._finish_reason or metadata)
@@ -130,7 +142,7 @@ class AnswerBuilder:
 
     def end(self) -> Said:
         """Returns what was kept back; call it once, after the last chunk and before `build`."""
-        split, is_cut = self._take(self._splitter.end()), self._finish_reason in (None, "length")
+        split, is_cut = self._take(self._splitter.end()), self._finish_reason in (None, _BROKEN, "length")
         self.ends_alone = self._splitter.has_ended_alone or (self.ends_alone and is_cut)
         if not self._splitter.is_unended or is_cut:
             return split
@@ -171,19 +183,19 @@ class AnswerBuilder:
         Raises:
             CutStreamError: The stream ended without a finish reason, or at the length limit with a tool call.
             RefusedError: The model or its content filter refused.
-            ThoughtLimitError: There is neither text nor a tool call before the length limit.
+            ThoughtLimitError: There are thoughts alone, or nothing before the length limit.
             EmptyAnswerError: There is neither text nor a tool call.
             BadResponseError: There are chunks, but none with a choice.
         """
         text = "".join(self._pieces)
-        if self._is_refused or self._finish_reason in ("content_filter", "refusal"):
+        if self._is_refused or self._finish_reason == _FILTERED:
             raise RefusedError
         if self.has_chunk and not self._has_choice:
             raise BadResponseError
-        if self._finish_reason is None or (self._finish_reason == "length" and self._calls):
+        if self._finish_reason in (None, _BROKEN) or (self._finish_reason == "length" and self._calls):
             raise CutStreamError(self._finish_reason or "")
         if not text.strip() and not self._calls:
-            raise ThoughtLimitError if self._finish_reason == "length" else EmptyAnswerError
+            raise ThoughtLimitError if self._finish_reason == "length" or self.thoughts.strip() else EmptyAnswerError
         valid, invalid = _split_calls(self._calls)
         metadata = {"model_name": self._model_name, "finish_reason": self._finish_reason}
         message = AIMessage(
@@ -204,7 +216,7 @@ class AnswerBuilder:
         return Answer(message, self._usage)
 
     def _to_return(self) -> dict[str, Any]:
-        """Returns what DeepSeek, Kimi, Gemini, OpenRouter and others want back with the calls, in the same turn."""
+        """Returns what DeepSeek, Kimi, Gemini, OpenRouter and others want back with the calls in later requests."""
         returned: dict[str, Any] = {}
         if self._calls and any(self._returned):
             returned["reasoning_content"] = "".join(self._returned)
@@ -214,6 +226,14 @@ class AnswerBuilder:
             valid = [call for call in self._calls if call.name and _parse(call.arguments) is not None]
             returned["extra_content"] = [plain_value(call.extra_content) for call in valid]
         return {RETURNED: returned} if returned else {}
+
+
+def _ending(reason: object) -> str | None:
+    """Returns why an answer ended, by OpenAI's name; "error" if it was broken off, None without a reason."""
+    said = "" if reason is None else str(reason)
+    if said.lower() in ("", "null", "none"):
+        return None
+    return next((name for name, pattern in _ENDINGS.items() if pattern.search(said)), said)
 
 
 def _count(reported: int | None) -> int:

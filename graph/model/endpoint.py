@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, Self
 
 from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 from openai import APIError
@@ -88,16 +88,14 @@ class EndpointChat(ChatOpenAI):
         payload: dict[str, Any] = super()._get_request_payload(input_, stop=stop, **kwargs)
         payload = {**self.options, **payload}
         messages = self._convert_input(input_).to_messages()
-        for message, sent in reversed(list(zip(messages, payload["messages"], strict=True))):
-            if isinstance(message, HumanMessage):
-                break
+        for message, sent in zip(messages, payload["messages"], strict=True):
             if isinstance(message, AIMessage):
                 _give_back(message.additional_kwargs.get(RETURNED, {}), sent)
         return payload
 
 
 def _give_back(returned: Mapping[str, Any], sent: dict[str, Any]) -> None:
-    """Adds to an answer of the open turn what its provider wants back with the calls; LangChain drops it."""
+    """Adds to an answer with calls what its provider wants back with them in all later requests; LangChain drops it."""
     calls = sent.get("tool_calls", [])
     if calls:
         sent.update((name, value) for name, value in returned.items() if name in _WITH_CALLS)

@@ -61,6 +61,7 @@ class ChatModels:
         self._image_support = ImageSupport(self._ask_server)
         self._catalog = Catalog(self._list_models, complete=self._server.complete if settings.openai_base_url else None)
         self._learned_windows: dict[str, int] = {}
+        self._refused: dict[str, dict[str, str]] = {}
         caller.ask_progress = self._ask_progress
         self._lock = threading.Lock()
         self._chats: dict[tuple[str, Thinking], BaseChatModel] = {}
@@ -279,7 +280,8 @@ class ChatModels:
             return None
         return _entry_of(name, self._known_entries())
 
-    def _learn_window(self, name: str, tokens: int) -> None:
+    def learn_window(self, name: str, tokens: int) -> None:
+        """Remembers the context window of a model, or the size of an input that was too long for it."""
         known = self._learned_windows.get(name)
         if known is None or tokens < known:
             _LOG.warning("model %s has a context window of %d tokens by its endpoint's error", name, tokens)
@@ -347,7 +349,8 @@ class ChatModels:
         completions = chat.completions
         completions.is_local_server = lambda: bool(self._server.kind)
         completions.tells_progress = lambda: self._server.kind == "llama.cpp"
-        completions.on_window = partial(self._learn_window, name)
+        completions.on_window = partial(self.learn_window, name)
+        completions.refused = self._refused.setdefault(name, completions.refused)
         return chat
 
     def _connect(self) -> httpx2.AsyncClient:

@@ -7,7 +7,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -43,68 +43,89 @@ _KEY_LIKE: Final = re.compile(
 )
 # An input is too long if a sentence names what is measured, the measure, and that there is too much of it.
 _EXCESS: Final = re.compile(
-    r"exceed|overflow|too (?:long|large|many)|(?:long|larg|great)er than|(?:more|less) than|maximum|\bmax|\blimit"
-    r"|at most|reduce|<=|cannot fit",
+    r"exceed|overflow|surpass|beyond|length error|too (?:long|large|many|big)|(?:long|larg|great|bigg|high)er than"
+    r"|(?:more|less|fewer) than|maximum|\bmax|\blimit|at most|reduce|shorten|<=|(?:cannot|not|n't) fit|should be \["
+    r"|configured context",
     re.IGNORECASE,
 )
 _OF_CONTEXT: Final = re.compile(
-    r"\bcontext\W{0,3}(?:the )?(?:length|window|size|limit|overflow)|context_(?:length|size|window)|max_model_len"
-    r"|\bmodel length",
+    r"\bcontext\W{0,3}(?:the )?(?:length|window|size|limit|overflow)|max_model_len|\bmodel length", re.IGNORECASE
+)
+_OF_INPUT: Final = re.compile(
+    r"\b(?:prompts?|inputs?|request|messages?|tokens?|sequence|conversation|question)\b", re.IGNORECASE
+)
+_MEASURE: Final = re.compile(
+    r"\b(?:tokens?|length|long|characters|chars)\b|\btoo large for (?:the )?model", re.IGNORECASE
+)
+_TOO_LONG_IN_CHINESE_OR_KOREAN: Final = re.compile(
+    r"(?:上下文|输入|提示词|文本|内容|消息|对话|字数|\btokens?|\bprompt)[^。\n]{0,20}(?:超长|超出|超过|过长|太长|过大|上限|太多)"
+    r"|(?:超出|超过)[^。\n]{0,20}(?:上下文|长度|\btoken|字数)"
+    r"|(?:입력|컨텍스트|프롬프트|토큰|문맥|메시지)[^.\n]{0,20}(?:초과|깁니다|길어|넘)",
     re.IGNORECASE,
 )
-_OF_INPUT: Final = re.compile(r"\b(?:prompt|inputs?|request|messages?|tokens?|sequence|conversation)\b", re.IGNORECASE)
-_MEASURE: Final = re.compile(r"\b(?:tokens?|length|long)\b|\btoo large for (?:the )?model", re.IGNORECASE)
 # The answer's limit, and parts of a request that a shorter chat doesn't make shorter.
 _OF_ELSE: Final = re.compile(
-    r"completion tokens|max_(?:completion_|output_)?tokens|\b(?:string|array)\b|stop sequences|\bimages?\b",
+    r"completion tokens|max_(?:completion_|output_)?tokens|\b(?:string|array)\b|stop sequences|\bimages?\b|batch size",
     re.IGNORECASE,
 )
+# MiniMax ends its sentence with its own code.
 _WINDOW: Final = re.compile(
     r"(?:less than|exceed|<=|>) (\d[\d,]*+)"
-    r"|(?:\bmax(?!\w*_tokens)\w*|\blimit\w*|\ballowed|\bavailable|\bcontext)[^.\d]{0,60}?(?<!by )(\d[\d,]*+)"
-    r"|(?<![\d,])(\d[\d,]*+)(?: tokens?)? max",
+    r"|(?:\bmax(?!\w*_tokens)\w*|\blimit\w*|\ballowed|\bavailable|\bcontext)[^.\d]{0,60}?(?<!by )(\d[\d,]*+)(?<!\(2013)"
+    r"|(?<![\d,])(\d[\d,]*+)(?: tokens?)? max"
+    r"|should be \[\d{1,3}, ?(\d[\d,]*+)",
     re.IGNORECASE,
 )
 _LEAST_WINDOW_TOKENS: Final = 256
+_TOO_LARGE_STATUS: Final = 413
 _NO_INPUT_STATUS: Final = frozenset({401, 402, 403, 404, 429})
 # A prompt's template that can't be rendered may be one without tools; whoever repeats the call sees.
 _TOOLS: Final = re.compile(
-    r"(?:not|n't) support (?:the )?(?:use of )?(?:tool|function)|support tool use|requires? --jinja"
-    r"|enable-auto-tool-choice"
-    r"|\btools?\b(?! choice)[^.]{0,30}(?:\bnot|n't) (?:be )?(?:support|availab|enabl|allow|permit)"
-    r"|(?:unsupported|unrecogni[sz]ed|unknown|unexpected|extra)\b[^.]{0,60}\btools\b|\btools\b[^.]{0,40}"
+    r"(?:not|n't) (?:\w{1,12} )?support (?:the )?(?:use of )?(?:tool|function)|support tool use|requires? --jinja"
+    r"|enable-auto-tool-choice|--tool-call-parser"
+    r"|(?<!parallel )\btools?\b(?! choice)[^.]{0,30}(?:\bnot|n't) (?:be )?(?:support|availab|enabl|allow|permit)"
+    r"|(?:unsupported|unrecogni[sz]ed|unknown|unexpected|extra)\b[^.]{0,60}\btools\b|\btools?\b(?! choice)[^.]{0,40}"
     r"(?:unsupported|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)|forbidden)"
-    r"|function.?call(?:s|ing)?[^.]{0,30}not (?:support|enabl)|rendering prompt|jinja",
+    r"|function.?call(?:s|ing)?[^.]{0,30}not (?:support|enabl)|rendering prompt|jinja"
+    r"|不支持[^。]{0,20}(?:工具|函数|tool|function)|(?:工具|函数|\btools?|function)[^。]{0,20}不支持"
+    r"|(?:도구|함수)[^.]{0,20}지원(?:하지|되지)",
     re.IGNORECASE,
 )
 _TOOLS_STATUS: Final = frozenset({400, 404, 422, 500, 501})
-_NOT_TAKEN: Final = re.compile(
-    r"unsupported|(?:not|n't) support|not permitted|not allowed|unrecogni[sz]ed|unknown|unexpected"
-    r"|extra.(?:inputs|fields)|forbidden|not available|only the default|deprecated|\binstead\b",
+# By whatever words: a refusal that names the tools of its request, and neither one of them nor the calls made so far.
+_OF_TOOLS: Final = re.compile(r"(?<!parallel )\b(?:tools?|function.?call(?:s|ing)?)\b(?!.?choice)", re.IGNORECASE)
+_OF_ONE_TOOL: Final = re.compile(
+    r"schema|tool_call_id|preceding|followed|role|'tools?[.\[]|\btools?[.\[]|array|string|invalid '?tools|tool.?result"
+    r"|too (?:long|many)|duplicate|tool.?name",
     re.IGNORECASE,
 )
-# What a request can do without. Another parameter's refusal is the caller's matter.
-_PARAMETERS: Final = (
-    "stream_options",
-    "parallel_tool_calls",
-    "return_progress",
-    "max_completion_tokens",
-    "max_tokens",
-    "temperature",
-    "top_p",
-    "presence_penalty",
-    "frequency_penalty",
-    "reasoning_effort",
-    "chat_template_kwargs",
-    "tool_choice",
-    "top_k",
-    "min_p",
-    "seed",
+_NOT_TAKEN: Final = re.compile(
+    r"unsupported|(?:not|n't) (?:\w{1,12} )?(?:support|accept|allow|permit|recogni[sz]|applicable|compatible|available)"
+    r"|unrecogni[sz]ed|unknown|unexpected|extra.(?:inputs|fields|forbidden)|additional propert|forbidden|disallowed"
+    r"|incompatible|only the default|\bonly [^.]{1,20} (?:is|are) (?:allowed|supported|accepted|permitted)|deprecated"
+    r"|\binstead\b|no longer|cannot be (?:used|set|specified)|no such|不支持|不允许|지원하지|지원되지",
+    re.IGNORECASE,
 )
-_PARAMETER: Final = re.compile(r"\b(?:{})\b".format("|".join(_PARAMETERS)))
+# What a request can't do without, or its sender must know of.
+_NEEDED: Final = frozenset(
+    ("model", "messages", "stream", "tools", "functions", "function_call", "response_format", "n", "stop", "logprobs")
+)
+# Said of a request's parts alone; names of one word that aren't among them are words of any sentence, too.
+_PLAIN_NAMES: Final = frozenset({"temperature", "seed"})
+_LIMIT_NAMES: Final = frozenset({"max_tokens", "max_completion_tokens"})
+_LIMIT_SPELLINGS: Final = ("max tokens", "max output tokens", "max new tokens", "max completion tokens")
+_CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_NO_LETTER: Final = re.compile(r"[^A-Za-z0-9]+")
+_OF_REASONING: Final = re.compile(
+    r"reasoning.?(?:content|details|text)|messages\W\d+\W\W?reasoning|thought.?signature", re.IGNORECASE
+)
+_WANTED: Final = re.compile(
+    r"pass(?:ed)? back|missing|required|must (?:be|have|include|contain)|expected|必须|必須|缺少", re.IGNORECASE
+)
 _PARAMETER_STATUS: Final = frozenset({400, 404, 422, 500, 501})
+_SHAPE_STATUS: Final = frozenset({400, 422})
 _RETRY_IN: Final = re.compile(
-    r"(?:retry|try again|available) (?:in|after)\W{0,3}(\d+(?:\.\d+)?) ?(ms|s|sec\w*|m|min\w*)?\b"
+    r"(?:retry|try again|available)[ _](?:in|after)\W{0,3}(\d+(?:\.\d+)?) ?(ms|s|sec\w*|m|min\w*)?\b"
     r"|retryDelay\W+(\d+(?:\.\d+)?)s",
     re.IGNORECASE,
 )
@@ -113,7 +134,13 @@ _MARKUP: Final = re.compile(r"<[^<>]*+>")
 _PAGE_TITLE: Final = re.compile(r"<title[^<>]*+>([^<]*+)", re.IGNORECASE)
 _BAD_REQUEST: Final = re.compile(r"bad.?request|invalid.?(?:request|argument|parameter)", re.IGNORECASE)
 _REASON_FIELDS: Final = ("message", "error_message", "error", "detail", "msg", "reason", "title", "raw")
-_QUOTA: Final = re.compile(r"insufficient_quota|billing_hard_limit|insufficient.balance", re.IGNORECASE)
+_REASON_NAME: Final = re.compile(
+    r"(?:message|msg|errors?|reason|details?|info|description|resp|response|header|data|body|result)\Z", re.IGNORECASE
+)
+_QUOTA: Final = re.compile(
+    r"insufficient.(?:quota|balance|credits?|funds)|billing_hard_limit|credit balance is too low|余额不足|欠费",
+    re.IGNORECASE,
+)
 _REFUSAL: Final = re.compile(r"content_filter|content_policy_violation|responsible.?ai.?policy", re.IGNORECASE)
 _MISSING: Final = re.compile(r"model_not_found|model .{1,100}(?:does not exist|not found)", re.IGNORECASE)
 # Wordings of llama.cpp, LM Studio, Ollama, OpenRouter, vLLM, OpenAI, DeepSeek and Mistral.
@@ -123,7 +150,7 @@ _NO_IMAGES: Final = re.compile(
     r"|image_url is only supported|unknown variant .?image_url|at most 0 image|missing data required for image",
     re.IGNORECASE,
 )
-_RATE_LIMIT: Final = re.compile(r"rate.?limit", re.IGNORECASE)
+_RATE_LIMIT: Final = re.compile(r"rate.?limit|throttl|速率限制|频率|请求过多|并发", re.IGNORECASE)
 _HTTP_ERROR: Final = re.compile(r"[45]\d\d")
 _TOOL_CHOICE: Final = re.compile(r"tool.?choice", re.IGNORECASE)
 _BUSY_STATUS: Final = frozenset({408, 409, 425})
@@ -190,7 +217,9 @@ def reason_of(body: object, *, depth: int = 4) -> str:
         return "; ".join(filter(None, (reason_of(part, depth=depth - 1) for part in body[:3])))
     if not isinstance(body, Mapping) or not depth:
         return ""
-    reason = next(filter(None, (reason_of(body.get(name), depth=depth - 1) for name in _REASON_FIELDS)), "")
+    named = {str(name).lower(): value for name, value in body.items()}
+    names = dict.fromkeys((*_REASON_FIELDS, *filter(_REASON_NAME.search, named)))
+    reason = next(filter(None, (reason_of(named.get(name), depth=depth - 1) for name in names)), "")
     location = body.get("loc")
     where = ".".join(str(part) for part in location) if isinstance(location, list) else ""
     # A router's own sentence says only that a provider failed.
@@ -208,21 +237,63 @@ def overflow_window(error: APIError) -> int | None:
     if isinstance(size, int):
         return size
     # What an input was compared with tells more than what is named a limit.
-    ways = zip(*_WINDOW.findall(words), strict=True)
+    ways = zip(*_WINDOW.findall(reason_of(error.body) or words), strict=True)
     found = ([int(digits.replace(",", "")) for digits in way if digits] for way in ways)
     sizes = ([size for size in way if size >= _LEAST_WINDOW_TOKENS] for way in found)
     return next((min(way) for way in sizes if way), None)
 
 
-def refused_parameter(error: APIStatusError, body: Mapping[str, Any]) -> str:
-    """Returns the parameter of a request's body that its endpoint doesn't know, if it can be left out; else ""."""
+def refused_parameter(error: APIStatusError, body: Mapping[str, Any], *, given: Collection[str] = ()) -> str:
+    """Returns what its endpoint doesn't take of a request's body, if that can be left out; else "".
+
+    Its name in any spelling is enough; that of what a program has `given` only with words that it isn't taken at all:
+    the program must know of a value that is wrong.
+    """
     words = _words(error)
-    if error.status_code not in _PARAMETER_STATUS or not _NOT_TAKEN.search(words) or _TOOLS.search(words):
+    if error.status_code not in _PARAMETER_STATUS or _TOOLS.search(words) or _is_overflow(error.status_code, words):
         return ""
-    named = set(_PARAMETER.findall(words)) & body.keys() - (
-        {"tool_choice"} if body.get("tool_choice") != "auto" else set()
-    )
-    return min(named, key=_PARAMETERS.index, default="")
+    said = _spaced(f"{error.message} {_values(error.body)}")
+    named = {name: at for name in body if name not in _NEEDED and (at := _place_of(name, body[name], said)) >= 0}
+    if body.get("tool_choice") != "auto":
+        named.pop("tool_choice", None)
+    if not _NOT_TAKEN.search(words):
+        is_ours = error.status_code in _SHAPE_STATUS
+        named = {
+            name: at
+            for name, at in named.items()
+            if is_ours and name not in given and ("_" in name or name in _PLAIN_NAMES)
+        }
+    return min(named, key=lambda name: named[name], default="")
+
+
+def reasoning_wanted(error: APIStatusError) -> bool | None:
+    """Returns whether an endpoint wants the reasoning of earlier answers back, by its error; None for another error."""
+    words = _words(error)
+    if error.status_code not in _SHAPE_STATUS or not _OF_REASONING.search(words):
+        return None
+    if _NOT_TAKEN.search(words):
+        return False
+    return True if _WANTED.search(words) else None
+
+
+def _spaced(words: str) -> str:
+    return f" {_NO_LETTER.sub(' ', _CAPITAL.sub(' ', words)).strip()} ".lower()
+
+
+def _place_of(name: str, value: object, said: str) -> int:
+    """Returns where a sentence of plain words names a part of a request, or a part of that; -1 if nowhere."""
+    names = [name, *(inner for inner in value if "_" in inner)] if isinstance(value, Mapping) else [name]
+    spellings = [_spaced(each) for each in names] + [f" {each.replace('_', '')} " for each in names]
+    if name in _LIMIT_NAMES:
+        spellings += [f" {spelling} " for spelling in _LIMIT_SPELLINGS]
+    return min((at for spelling in spellings if (at := said.find(spelling)) >= 0), default=-1)
+
+
+def _values(body: object) -> str:
+    """Returns the words of an error's body without the names of its fields."""
+    if isinstance(body, Mapping):
+        return " ".join(map(_values, body.values()))
+    return " ".join(map(_values, body)) if isinstance(body, list) else str(body)
 
 
 def _from_response(error: APIStatusError, secrets: Iterable[str]) -> ModelError:
@@ -230,7 +301,14 @@ def _from_response(error: APIStatusError, secrets: Iterable[str]) -> ModelError:
     detail = f"HTTP {error.status_code}" + (f": {sentence}" if sentence else "")
     words = _words(error)
     headers = _retry_after(error.response.headers)
-    return _from_status(error.status_code, words, detail, _retry_in(words) if headers is None else headers)
+    kind = _from_status(error.status_code, words, detail, _retry_in(words) if headers is None else headers)
+    return ToolsRefusedError(detail) if type(kind) is RejectedError and _names_tools(error, sentence) else kind
+
+
+def _names_tools(error: APIStatusError, sentence: str) -> bool:
+    """Whether a refused request offered tools and the refusal names them; whoever repeats it without them sees."""
+    offers = b'"tools":' in error.request.content
+    return offers and bool(_OF_TOOLS.search(sentence)) and not _OF_ONE_TOOL.search(sentence)
 
 
 def _from_event(error: APIError, secrets: Iterable[str]) -> ModelError:
@@ -241,15 +319,23 @@ def _from_event(error: APIError, secrets: Iterable[str]) -> ModelError:
         status = int(error.code)
     if _RATE_LIMIT.search(words):
         status = 429
+    elif _QUOTA.search(words):
+        status = 402
     return _from_status(status, words, _scrub(reason_of(error.body) or error.message, secrets), _retry_in(words))
 
 
 def _is_overflow(status: int, words: str) -> bool:
-    if status in _NO_INPUT_STATUS or not _EXCESS.search(words):
+    if status in _NO_INPUT_STATUS or (status != _TOO_LARGE_STATUS and _RATE_LIMIT.search(words)):
         return False
-    if _OF_CONTEXT.search(words):
+    # Names of fields and codes are words as well: `context_overflow`, `ContextLengthExceeded`.
+    said = _CAPITAL.sub(" ", words).replace("_", " ")
+    if _OF_CONTEXT.search(said) and _EXCESS.search(said):
         return True
-    return bool(_OF_INPUT.search(words) and _MEASURE.search(words)) and not _OF_ELSE.search(words)
+    if _OF_ELSE.search(words):
+        return False
+    if status == _TOO_LARGE_STATUS or _TOO_LONG_IN_CHINESE_OR_KOREAN.search(words):
+        return True
+    return bool(_EXCESS.search(said) and _OF_INPUT.search(said) and _MEASURE.search(said))
 
 
 def _from_status(status: int, words: str, detail: str, retry_after_seconds: float | None) -> ModelError:
@@ -258,7 +344,7 @@ def _from_status(status: int, words: str, detail: str, retry_after_seconds: floa
         kind = ContextLengthError
     elif _NO_IMAGES.search(words) and status not in (401, 403, 429):
         kind = NoImagesError
-    elif status == 402 or (status in (403, 429) and _QUOTA.search(words)):  # noqa: PLR2004  # HTTP's own numbers
+    elif status == 402 or (status in (400, 403, 429) and _QUOTA.search(words)):  # noqa: PLR2004  # HTTP's own numbers
         kind = QuotaError
     elif status == 400 and _REFUSAL.search(words):  # noqa: PLR2004  # HTTP's own number
         kind = RefusedError
@@ -302,7 +388,10 @@ def _retry_in(words: str) -> float | None:
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Returns the seconds to wait by a Retry-After header (a number or a date); None without a valid one."""
-    value = headers.get("retry-after")
+    exact, value = headers.get("retry-after-ms"), headers.get("retry-after")
+    with suppress(ValueError):
+        if exact is not None and math.isfinite(float(exact)):
+            return max(0.0, float(exact) / 1000)
     if value is None:
         return None
     try:

@@ -416,7 +416,7 @@ class EmptyAnswerError(ModelError):
 
 
 class ThoughtLimitError(EmptyAnswerError):
-    """The answer ended at the length limit before its first word; another attempt would end likewise."""
+    """The answer has thoughts alone, or ended at the length limit before its first word; another would end likewise."""
 
     code = "thought_limit"
     is_transient = False

@@ -16,6 +16,15 @@ NO_TOOLS: Final[Mapping[str, Reply]] = {
     "llama.cpp": failure(500, "tools param requires --jinja flag"),
     "openrouter": failure(404, "No endpoints found that support tool use. To learn more, visit the documentation."),
     "lm studio": Reply(400, error={"error": 'Error rendering prompt with jinja template: "Unknown test: sequence".'}),
+    "lmdeploy": failure(400, "Please launch the api_server with --tool-call-parser if you want to use tool."),
+    "gemini": failure(400, "Tool use with function calling is unsupported by the model."),
+    "vertex": failure(400, "Unable to submit request because the model does not support function calling."),
+    "novita": failure(400, "model features function calling not support"),
+    "bedrock": failure(400, "This model doesn't support tool use in streaming mode."),
+    "deepseek": failure(400, "deepseek-reasoner does not support Function Calling"),
+    "chinese": failure(400, "该模型不支持工具调用"),
+    "old llama.cpp": failure(500, "Unsupported param: tools"),
+    "in words of its own": failure(400, "Remove the tools from this request: the model was not trained for them"),
     "plain": failure(422, "tools is not supported in this model"),
     "strict": Reply(
         422, error={"detail": [{"loc": ["body", "tools"], "msg": "Extra inputs are not permitted", "type": "extra"}]}

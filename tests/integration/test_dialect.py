@@ -129,6 +129,51 @@ WORDS: dict[str, Callable[[str], Reply]] = {
 }
 
 
+# Names in the spellings of other dialects, and values of the settings that a model doesn't take.
+SPELLINGS: list[tuple[str, object, str]] = [
+    ("reasoning_effort", "low", "Model grok-4-latest does not support parameter reasoningEffort."),
+    ("presence_penalty", 0.5, "Argument not supported on this model: presencePenalty"),
+    ("frequency_penalty", 0.5, "Frequency penalty is not enabled for this model"),
+    ("temperature", 0.2, "invalid temperature: only 1 is allowed for this model"),
+    ("temperature", 0.2, "`temperature` may only be set to 1 when thinking is enabled"),
+    ("top_p", 0.5, 'Invalid JSON payload received. Unknown name "topP": Cannot find field.'),
+    ("top_k", 5, "Property 'topK' is unsupported"),
+    ("top_p", 0.5, "`temperature` and `top_p` cannot both be specified for this model. Please use only one."),
+    ("enable_thinking", True, "parameter.enable_thinking must be set to false for non-streaming calls"),
+    ("chat_template_kwargs", {"enable_thinking": False}, "Extra inputs are not permitted, field: 'enable_thinking'"),
+    ("repetition_penalty", 1.1, "该模型不支持 repetition_penalty 参数"),
+    ("thinking", {"type": "enabled"}, "Unrecognized request argument supplied: thinking"),
+    ("store", True, "UnsupportedParamsError: store is not supported"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "words"), SPELLINGS)
+def test_option_that_a_refusal_names_is_left_out_from_then_on(
+    server: FakeOpenAI, name: str, value: object, words: str
+) -> None:
+    options = {"scripted-model": {name: value}}
+    server.respond_with(refuses(name, failure(400, words)))
+    with open_models(settings_of(server).model_copy(update={"model_options": options})) as models:
+        call = Caller(server, models)
+        for _ in range(2):
+            assert call().message.text
+        assert call(
+            model=models.chat("scripted-model", thinking="high")
+        ).message.text  # it is the model's, not the level's
+    assert [name in body for body in server.bodies()] == [True, False, False, False]
+
+
+def test_option_stays_if_the_request_fails_without_it_too(server: FakeOpenAI) -> None:
+    options = {"scripted-model": {"top_k": 5}}
+    server.script(failure(400, "top_k is odd"), failure(401, "no key"))
+    with open_models(settings_of(server).model_copy(update={"model_options": options})) as models:
+        call = Caller(server, models)
+        with pytest.raises(ModelError):
+            call()
+        assert call().message.text
+    assert ["top_k" in body for body in server.bodies()] == [True, False, True]
+
+
 @pytest.mark.parametrize("words", WORDS)
 @pytest.mark.parametrize("name", ["stream_options", "parallel_tool_calls", "temperature", "tool_choice"])
 def test_parameter_that_is_refused_is_left_out_from_then_on(
@@ -196,6 +241,47 @@ STREAMS = {
     "whole JSON in parts": bare(*json.dumps(WHOLE, indent=1).splitlines(keepends=True)),
     "whole JSON as an event": raw(json.dumps(WHOLE)),
     "choices null": raw('{"choices": null, "usage": null}', ONE, TWO, END),
+    "one line an event": bare(*[f"data: {event}\n" for event in (ONE, TWO, END, "[DONE]")]),
+    "lines of JSON": bare(*[f"{event}\n" for event in (ONE, TWO, END)]),
+    "only returns": bare(*[f"data: {event}\r\r" for event in (ONE, TWO, END, "[DONE]")]),
+    "an event in two lines": bare(*[f"data: {event[:6]}\ndata: {event[6:]}\n\n" for event in (ONE, TWO, END)]),
+    "other letters": bare(*[f"Data: {event}\n\n" for event in (ONE, TWO, END)]),
+    "text": raw(json.dumps({"choices": [{"index": 0, "text": "Hello", "finish_reason": "stop"}]})),
+    "delta null": raw(ONE, TWO, json.dumps({"choices": [{"index": 0, "delta": None, "finish_reason": "stop"}]})),
+    "no delta": raw(ONE, TWO, json.dumps({"choices": [{"index": 0, "finish_reason": "stop"}]})),
+    "null as a word": raw(ONE, chunk({"content": "lo"}, finish_reason="null"), END),
+    "choice null": raw('{"choices": [null]}', ONE, TWO, END),
+    "call null": raw(chunk({"content": "Hello", "tool_calls": [None]}), END),
+    "wrapped": raw(*[json.dumps({"code": 0, "data": json.loads(event)}) for event in (ONE, TWO, END)]),
+    "a success told": raw('{"code": 0, "msg": "success"}', ONE, TWO, END, '{"base_resp": {"status_msg": "success"}}'),
+    **{
+        f"ping {ping}": raw(ping, ONE, ping, TWO, END)
+        for ping in (
+            "ping",
+            "keep-alive",
+            "[PING]",
+            '"ping"',
+            "null",
+            "1",
+            "[]",
+            "{}",
+            '{"type": "ping"}',
+            "OPENROUTER PROCESSING",
+        )
+    },
+    **{
+        f"usage {usage}": raw(ONE, TWO, END, json.dumps({"choices": [], "usage": usage}))
+        for usage in (
+            {"prompt_tokens": 1.5, "completion_tokens": 2.0},
+            {"prompt_tokens": "abc", "completion_tokens": [1]},
+            {"prompt_tokens": 5, "prompt_tokens_details": "x", "completion_tokens_details": {"reasoning_tokens": "2"}},
+            {"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 1.5}},
+            {"prompt_tokens": float("nan"), "completion_tokens": float("inf")},
+            "abc",
+            [1],
+            5,
+        )
+    },
 }
 
 
@@ -237,6 +323,33 @@ def test_calls_are_read_as_they_come(call: Caller, events: Sequence[str], argume
     assert all(each["id"] for each in made)
 
 
+FINISHED = {
+    "max_tokens": "length",
+    "MAX_TOKENS": "length",
+    "model_context_window_exceeded": "length",
+    "sensitive": "refused",
+    "SAFETY": "refused",
+    "content_filtered": "refused",
+    "guardrail_intervened": "refused",
+    "network_error": "cut_stream",
+    "insufficient_system_resource": "cut_stream",
+    "error": "cut_stream",
+    "end_turn": "end_turn",
+    "eos_token": "eos_token",
+    "COMPLETE": "COMPLETE",
+}
+
+
+@pytest.mark.parametrize(("reason", "ending"), FINISHED.items())
+def test_answer_ends_as_its_server_says_in_whatever_word(call: Caller, reason: str, ending: str) -> None:
+    call.server.script(raw(ONE, TWO, chunk({}, finish_reason=reason)))
+    try:
+        ended = call().message.response_metadata["finish_reason"]
+    except ModelError as error:
+        ended = error.code
+    assert ended == ending
+
+
 # Reasons.
 
 PAGE = "<!DOCTYPE html><html><head><title>Sign in &amp; go</title></head><body><h1>Hi</h1></body></html>"
@@ -270,6 +383,41 @@ REASONS: dict[str, tuple[Reply, str, str]] = {
         "model runner has unexpectedly stopped",
     ),
     "detail": (Reply(422, error={"detail": "Bad body."}), "rejected", "Bad body."),
+    "a limit told with 200": (raw('{"code":1302,"msg":"您的账户已达到速率限制"}'), "rate_limit", "已达到速率限制"),
+    "a balance told with 200": (
+        bare('{"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}'),
+        "quota",
+        "insufficient balance",
+    ),
+    "choices null with a response": (
+        raw('{"choices":null,"base_resp":{"status_code":1027,"status_msg":"output new_sensitive"}}'),
+        "provider",
+        "output new_sensitive",
+    ),
+    "error_msg": (
+        bare('{"error_code":336003,"error_msg":"the first message must be the user\'s"}'),
+        "provider",
+        "the first",
+    ),
+    "capitals": (
+        bare('{"Response":{"Error":{"Code":"X","Message":"No such region."}}}'),
+        "provider",
+        "No such region.",
+    ),
+    "a header": (
+        bare('{"header":{"code":10013,"message":"Input is not allowed."}}'),
+        "provider",
+        "Input is not allowed.",
+    ),
+    "errors": (
+        Reply(400, error={"success": False, "errors": [{"code": 7, "message": "No route."}]}),
+        "rejected",
+        "No route.",
+    ),
+    "parameter": (bare('{"code":"InvalidParameter","message":"No such voice."}'), "rejected", "No such voice."),
+    "words alone": (bare("upstream is away"), "bad_response", "upstream is away"),
+    "an event of its own": (bare("event: error\ndata: out of memory\n\n"), "provider", "out of memory"),
+    "in the middle": (raw(ONE, '{"code":1305,"msg":"busy now"}', ending="close"), "provider", "busy now"),
     "a router": (
         Reply(502, error={"error": {"message": "Provider returned error", "metadata": {"raw": '{"no":"capacity"}'}}}),
         "provider",
@@ -304,8 +452,28 @@ def test_wait_that_is_asked_for_in_words_is_heard(call: Caller, words: str, seco
     assert raised.value.retry_after_seconds == seconds
 
 
-def test_thoughts_alone_at_the_length_limit_are_asked_for_once(call: Caller) -> None:
-    call.server.script(raw(chunk({"reasoning_content": "hm"}), chunk({}, finish_reason="length")))
+def test_wait_in_milliseconds_is_heard_first(call: Caller) -> None:
+    call.server.script(
+        failure(429, headers={"retry-after-ms": "250", "Retry-After": "1"}),
+        failure(429, headers={"retry-after-ms": "x", "Retry-After": "1"}),
+    )
+    for seconds in (0.25, 1):
+        with pytest.raises(ModelError) as raised:
+            call()
+        assert raised.value.retry_after_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (chunk({"reasoning_content": "hm"}), chunk({}, finish_reason="length")),
+        (chunk({"reasoning_content": "hm"}), chunk({}, finish_reason="stop")),
+        (chunk({"content": "<think>The port"}), chunk({}, finish_reason="stop")),
+        (chunk({"content": "<think>The port</think>"}), chunk({}, finish_reason="stop")),
+    ],
+)
+def test_thoughts_alone_are_asked_for_once(call: Caller, events: Sequence[str]) -> None:
+    call.server.script(raw(*events))
     with pytest.raises(ThoughtLimitError):
         call(attempts=3)
     assert len(call.server.exchanges) == 1
@@ -329,6 +497,47 @@ OVERFLOWS = [
     (400, "'max_tokens' is too large: 5000. This model's maximum context length is 4096 tokens", 4_096),
     (400, "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000", 200_000),
     (413, "Request too large for model `m`: Limit 6000, Requested 7000, please reduce your message size", 6_000),
+    (413, "Request too large on tokens per minute: Limit 6000, Requested 7000 (rate_limit_exceeded)", 6_000),
+    (400, "Range of input length should be [1, 30720]", 30_720),
+    (400, "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]", 129_024),
+    (400, "Prompt has 256468 tokens, but the configured context size is 256000 tokens", 256_000),
+    (400, "context_overflow", None),
+    (400, "ContextLengthExceeded", None),
+    (400, "model_context_window_exceeded", None),
+    (400, "Prompt 超长", None),
+    (400, "输入内容过长，请缩短", None),
+    (400, "token数量超过上限。对话历史+问题的字数太多，需要精简输入", None),
+    (400, "입력이 모델의 최대 길이를 초과했습니다", None),
+    (413, "", None),
+    (413, "Request Entity Too Large", None),
+    (413, "Request exceeds the maximum size", None),
+    (400, "Your input exceeds the context window of this model.", None),
+    (400, "Requested token count exceeds the model's maximum context length of 131072 tokens.", 131_072),
+    (400, "Input length (265330) exceeds model's maximum context length (262144).", 262_144),
+    (400, "Please reduce the length of the messages or completion.", None),
+    (400, "The input (5000 tokens) is longer than the model's context length (4096 tokens).", 4_096),
+    (400, "`inputs` tokens + `max_new_tokens` must be <= 8193. Given: 8000 `inputs` tokens", 8_193),
+    (400, "Trying to keep the first 6011 tokens when context the overflows. Context length of only 4096 tokens", 4_096),
+    (400, "prompt token count of 9000 exceeds the limit of 8192", 8_192),
+    (400, "invalid params, context window exceeds limit (2013)", None),
+    (400, "Prompt contains 65673 tokens, too large for model with 32768 maximum context length", 32_768),
+    (400, "Prompt exceeds max length", None),
+    (400, "tokens in request more than max tokens allowed", None),
+    (400, "total tokens exceeds the model's max of 4096", 4_096),
+    (
+        400,
+        "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens.",
+        272_000,
+    ),
+    (413, "Request body too large for gpt-4o model. Max size: 8000 tokens.", 8_000),
+    (400, "The prompt (total length 40000) is too long to fit into the model (context length 32768).", 32_768),
+    (400, "The estimated number of input tokens (5000) exceeded this model context window limit (4096).", 4_096),
+    (400, "Input has a total length of 5000 tokens which exceeds max sequence length (4096)", 4_096),
+    (400, "Prompt length 5000 is greater than max_seq_len 4096", 4_096),
+    (400, "the number of input tokens 5000 cannot exceed the total tokens limit 4096 for this model", 4_096),
+    (400, "the max input characters is 20000", 20_000),
+    (400, "internal error happened, status code ResponseType.INPUT_LENGTH_ERROR", None),
+    (400, "ValidationException: Input is too long for requested model.", None),
 ]
 LONG = "예산은 부서마다 다르고, 담당자는 매주 금요일에 숫자를 다시 확인하기로 했습니다. "
 OTHERS = [
@@ -338,7 +547,11 @@ OTHERS = [
     (400, "temperature must be less than or equal to 2"),
     (400, "The image exceeds the maximum size of 5 MB; the input was rejected"),
     (429, "Rate limit reached for tokens per minute: Limit 6000. The request is too long"),
-    (413, "Request Entity Too Large"),
+    (413, "The image is too large"),
+    (400, "Throttling error: Too many tokens, please wait before trying again."),
+    (400, "Range of max_tokens should be [1, 8192]"),
+    (400, "您的请求频率超过限制"),
+    (400, "batch size is invalid, it should not be larger than 10.: input.contents"),
 ]
 
 

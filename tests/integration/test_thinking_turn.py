@@ -155,8 +155,10 @@ def calls_thinking(call: ScriptedCall, *, form: str = "reasoning_content", **ext
 
 
 @pytest.mark.parametrize("form", DETAILS)
-def test_what_a_provider_wants_back_goes_back_within_the_turn_alone(chat: Chat, server: FakeOpenAI, form: str) -> None:
-    """As DeepSeek, Kimi, Gemini and OpenRouter have it: refused without it, and not wanted after the turn."""
+def test_what_a_provider_wants_back_goes_back_with_every_raw_call(
+    open_chat: OpenChat, server: FakeOpenAI, form: str
+) -> None:
+    """As DeepSeek, Kimi, Gemini and OpenRouter have it: a call without it is refused, in its turn and later."""
     signature = {"google": {"thought_signature": "c2ln+/="}}
 
     def strict(body: Body) -> Reply:
@@ -164,24 +166,93 @@ def test_what_a_provider_wants_back_goes_back_within_the_turn_alone(chat: Chat, 
         calling = [place for place, message in enumerate(body["messages"]) if message.get("tool_calls")]
         for place in calling:
             message = body["messages"][place]
-            is_open = place > last
-            if {name: message[name] for name in DETAILS if name in message} != (
-                {form: DETAILS[form]} if is_open else {}
-            ):
+            if {name: message[name] for name in DETAILS if name in message} != {form: DETAILS[form]}:
                 return failure(400, f"The {form} in the thinking mode must be passed back")
-            if (message["tool_calls"][0].get("extra_content") == signature) != is_open:
+            if message["tool_calls"][0].get("extra_content") != signature:
                 return failure(400, "Function call is missing a thought_signature")
         rounds = sum(place > last for place in calling)
         return calls_thinking(CLOCK, form=form, extra_content=signature) if rounds < 2 else text("It is noon.")
 
-    server.script(*[strict] * 7, may_stay=True)
+    server.script(*[strict] * 9)
+    chat = open_chat()
     for number in (1, 2):
         ending = chat.say(question(number))[-1]
         assert isinstance(ending, TurnFinished), ending
+    session_id = chat.session_id
+    chat.close()
+    chat = open_chat(session_id)
+    assert isinstance(chat.say(question(3))[-1], TurnFinished)
     assert roles(server.bodies("chat")[-1])[-5:] == ["user", "assistant", "tool", "assistant", "tool"]
+    assert len([message for message in server.bodies("chat")[-1]["messages"] if form in message]) == 6
     assert WORD not in repr(chat.rows("SELECT * FROM message WHERE session_id = ?", chat.session_id))
     assert chat.service.turns.thoughts(chat.session_id, 1) == f"{THOUGHT.strip()}\n\n{THOUGHT.strip()}"
     assert [call.is_verified for call in chat.service.inputs.of_turn(chat.session_id, 1)] == [True] * 3
+
+
+ASKS: Final = (
+    "The `reasoning_content` in the thinking mode must be passed back to the API.",
+    "Missing `reasoning_content` field in the assistant message at message index 4.",
+    "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
+)
+
+
+@pytest.mark.parametrize("words", ASKS)
+def test_calls_whose_reasoning_is_gone_go_with_a_blank_once_it_is_asked_for(
+    open_chat: OpenChat, server: FakeOpenAI, words: str
+) -> None:
+    """Those of an imported chat or of another model: the tables have no reasoning to give back."""
+
+    def strict(body: Body) -> Reply:
+        answers = [message for message in body["messages"] if message["role"] == "assistant"]
+        return answer_body(body) if all(each.get("reasoning_content") for each in answers) else failure(400, words)
+
+    server.script(calls_thinking(CLOCK), text("It is noon."))
+    chat = open_chat()
+    chat.say(question(1))
+    (imported,) = chat.service.sessions.import_session(list(chat.service.sessions.export(chat.session_id)))
+    server.respond_with(strict)
+    copy = Chat(chat.service, imported)
+    for number in (2, 3):
+        assert isinstance(copy.say(question(number))[-1], TurnFinished)
+    bodies = server.bodies("chat")[2:]
+    assert [any("reasoning_content" in message for message in body["messages"]) for body in bodies] == [
+        False,
+        True,
+        True,
+    ]
+
+
+REFUSES: Final = (
+    failure(400, "property 'messages.2.assistant.reasoning_content' is unsupported"),
+    Reply(
+        422,
+        error={
+            "detail": [
+                {
+                    "type": "extra_forbidden",
+                    "loc": ["body", "messages", 2, "assistant", "reasoning_content"],
+                    "msg": "Extra inputs are not permitted",
+                }
+            ]
+        },
+    ),
+)
+
+
+@pytest.mark.parametrize("refusal", REFUSES)
+def test_reasoning_is_kept_from_a_server_that_takes_none(
+    open_chat: OpenChat, server: FakeOpenAI, refusal: Reply
+) -> None:
+    def strict(body: Body) -> Reply:
+        return refusal if "reasoning_content" in str(body["messages"]) else answer_body(body)
+
+    server.script(calls_thinking(CLOCK), text("It is noon."))
+    chat = open_chat()
+    chat.say(question(1))
+    server.respond_with(strict)
+    for number in (2, 3):
+        assert isinstance(chat.say(question(number))[-1], TurnFinished)
+    assert ["reasoning_content" in str(body) for body in server.bodies("chat")[2:]] == [True, False, False]
 
 
 def test_it_goes_back_too_behind_what_a_program_answered(chat: Chat, server: FakeOpenAI) -> None:
@@ -197,7 +268,8 @@ def test_it_goes_back_too_behind_what_a_program_answered(chat: Chat, server: Fak
     thoughts = chat.service.turns.thoughts(first.session_id, 1)
     assert thoughts == f"{THOUGHT.strip()}\n\nSo green."
     program.ask(question(2))
-    assert WORD not in str(server.bodies("chat")[-1])
+    messages = server.bodies("chat")[-1]["messages"]
+    assert [message.get("reasoning_content") for message in messages if WORD in str(message)] == [THOUGHT]
 
 
 def test_a_program_is_told_thoughts_beside_the_text(chat: Chat, server: FakeOpenAI) -> None:
