@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from graph.core.text import estimate_tokens
 from graph.model.caller import ModelCaller
 from graph.server.settings import Settings
-from graph.value.error import BadResponseError, ContextLengthError, ModelError
+from graph.value.error import BadResponseError, ContextLengthError, ModelError, RejectedError
 
 if TYPE_CHECKING:
     import httpx2
@@ -65,6 +65,8 @@ class Embedder:
         self._clock = clock
         self._client: AsyncOpenAI | None = None
         self._failed_at: float | None = None
+        self._most: int | None = None  # texts at once
+        self._most_chars = _TEXT_CHARS[0]
 
     def embed(
         self, texts: Sequence[str], *, deadline_seconds: float, stop: threading.Event | None = None
@@ -76,25 +78,46 @@ class Embedder:
         """
         if self._failed_at is not None and self._clock() < self._failed_at + _REST_SECONDS:
             return None
-        failure: ModelError | None = None
-        for most_chars in _TEXT_CHARS:
-            cut = [text[:most_chars] for text in texts]
+        size = self._most or max(1, len(texts))
+        try:
+            parts = [
+                self._embed_part(texts[at : at + size], deadline_seconds, stop) for at in range(0, len(texts), size)
+            ]
+        except ModelError as failure:
+            if self._failed_at is None:
+                _LOG.warning("embedding model %s: %s; search goes on without vectors", self.model, failure.code)
+            self._failed_at = self._clock()
+            return None
+        if self._failed_at is not None:
+            _LOG.info("embedding model %s answers again", self.model)
+        self._failed_at = None
+        return _joined(parts)
+
+    def _embed_part(self, texts: Sequence[str], deadline_seconds: float, stop: threading.Event | None) -> Embedded:
+        """Embeds texts; in halves if so many are refused, and cut shorter if one alone is, from then on.
+
+        Raises:
+            ModelError: One text is refused at any length, or the endpoint failed.
+        """
+        try:
+            return self._ask([text[: self._most_chars] for text in texts], deadline_seconds, stop)
+        except (ContextLengthError, RejectedError):
+            if len(texts) > 1:
+                size, was_chars = (len(texts) + 1) // 2, self._most_chars
+                halves = [self._embed_part(part, deadline_seconds, stop) for part in (texts[:size], texts[size:])]
+                if self._most_chars == was_chars and (self._most is None or size < self._most):
+                    _LOG.warning("embedding model %s is asked for %d texts at once from now on", self.model, size)
+                    self._most = size
+                return _joined(halves)
+            shorter = [chars for chars in _TEXT_CHARS if chars < min(self._most_chars, len(texts[0]))]
+            if not shorter:
+                raise
+            known_chars, self._most_chars = self._most_chars, shorter[0]
             try:
-                embedded = self._ask(cut, deadline_seconds, stop)
-            except ContextLengthError as error:
-                failure = error
-                continue
-            except ModelError as error:
-                failure = error
-                break
-            if self._failed_at is not None:
-                _LOG.info("embedding model %s answers again", self.model)
-            self._failed_at = None
-            return embedded
-        if self._failed_at is None and failure is not None:
-            _LOG.warning("embedding model %s: %s; search goes on without vectors", self.model, failure.code)
-        self._failed_at = self._clock()
-        return None
+                return self._embed_part(texts, deadline_seconds, stop)
+            except ModelError:
+                self._most_chars = known_chars
+                raise
 
     def _ask(self, texts: Sequence[str], deadline_seconds: float, stop: threading.Event | None) -> Embedded:
         body = {"model": self.model, "input": list(texts)}
@@ -117,6 +140,10 @@ class Embedder:
                 api_key=self._key, base_url=self._url, max_retries=0, timeout=None, http_client=self._connect()
             )
         return self._client
+
+
+def _joined(parts: Sequence[Embedded]) -> Embedded:
+    return Embedded([vector for part in parts for vector in part.vectors], sum(part.tokens for part in parts))
 
 
 def numbers_of(vector: bytes) -> Sequence[float]:

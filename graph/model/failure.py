@@ -65,7 +65,7 @@ _TOO_LONG_IN_CHINESE_OR_KOREAN: Final = re.compile(
 )
 # The answer's limit, and parts of a request that a shorter chat doesn't make shorter.
 _OF_ELSE: Final = re.compile(
-    r"completion tokens|max_(?:completion_|output_)?tokens|\b(?:string|array)\b|stop sequences|\bimages?\b|batch size",
+    r"completion tokens|max_(?:completion_|output_)?tokens|\b(?:string|array)\b|stop sequences|\bimages?\b",
     re.IGNORECASE,
 )
 # MiniMax ends its sentence with its own code.

@@ -47,6 +47,7 @@ from graph.value.error import (
     InternalError,
     ModelError,
     NotFoundError,
+    RejectedError,
     StoreError,
     TurnfoldError,
     TurnStoppedSignal,
@@ -689,8 +690,8 @@ class FoldWorker:
 def _in_place_or_quoted(
     ask: Callable[..., SummaryDraft], in_place: SummaryRequest, *given: object, **named: object
 ) -> SummaryDraft:
-    """Asks in place, and quotes the source if the provider finds that longer than we do."""
+    """Asks in place, and quotes the source if the provider finds that longer than we do, or refuses it."""
     try:
         return ask(*given, in_place=in_place, **named)
-    except ContextLengthError:
+    except (ContextLengthError, RejectedError):
         return ask(*given, **named)

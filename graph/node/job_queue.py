@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
+from graph.value.error import TurnfoldError
+
 _LOG = logging.getLogger(__name__)
 _MAX_THREADS: Final = 16
 _MOST_STOPS: Final = 2
@@ -226,6 +228,8 @@ class JobQueue:
         goes_on = not job.is_working
         try:
             goes_on = goes_on or job.work(job.stop)
+        except TurnfoldError as error:  # an outage: what is due is found again with the next turn
+            _LOG.warning("%s of session=%s ended: %s", self._what, lane[0], error.code)
         except Exception:  # noqa: BLE001 - the edge of a worker: the lane must go on
             _LOG.exception("%s of session=%s ended by a defect", self._what, lane[0])
         with self._lock:

@@ -25,7 +25,7 @@ from graph.node.state import ChatState, NodeDeps, TurnContext, archive_messages,
 from graph.node.summary import state_update
 from graph.strategy.fit import Fit, Fitting, Folded, left_out
 from graph.tool.registry import mcp_schema, schema_text, schemas_of
-from graph.value.error import ContextLengthError, ToolsRefusedError
+from graph.value.error import ContextLengthError, ModelError, RejectedError, ToolsRefusedError
 from graph.value.event import FoldWaiting, LeftOut
 from prompt.system.chat import rounds_note
 from prompt.system.framing import Language
@@ -139,7 +139,9 @@ class Guard:
         session_id, first = self._state["session_id"], max(1, turn.row.number - turn.strategy.whole_turns)
         begin = self._deps.stores.sessions.context_begin(session_id)
         entries = self._deps.stores.archive.live_turns(session_id, first, turn.row.number - 1)
-        return [*(entry.message for entry in entries if entry.position > begin), *extract_current_turn(messages)]
+        held = {message.id: message for message in messages}  # with what their provider wants back
+        earlier = [held.get(entry.message.id, entry.message) for entry in entries if entry.position > begin]
+        return [*earlier, *extract_current_turn(messages)]
 
     def _fold(self, spec: FoldSpec) -> SessionSnapshot | None:
         turn, session_id, worker = self._turn, self._state["session_id"], self._deps.fold_worker
@@ -173,6 +175,7 @@ def _is_last_round(deps: NodeDeps, state: ChatState) -> bool:
 
 
 _SHORTER_SHARE: Final = 0.6
+_LEAST_LONG_TOKENS: Final = 1_000
 
 
 class LlmNode:
@@ -180,6 +183,7 @@ class LlmNode:
 
     def __init__(self, deps: NodeDeps) -> None:
         self._deps = deps
+        self._sizes: dict[str, int] = {}  # of inputs, by the model that their length is no problem for
         self._schemas: dict[tuple[Language, tuple[str, ...]], list[dict[str, Any]]] = {}
 
     def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
@@ -211,7 +215,7 @@ class LlmNode:
         return {**guard.update, "messages": [*guard.update.get("messages", []), message]}
 
     def _answer(self, turn: TurnContext, state: ChatState, call: AnswerCall, guard: Guard, fit: Fit) -> Answer:
-        """Makes the call, and once more with a shorter input if the provider finds it too long."""
+        """Makes the call, and once more with a shorter input if the provider finds it too long, in whatever words."""
         deps = self._deps
         name = deps.models.resolve(turn.row.model)
         choice = _choice(turn, state, is_last_round=_is_last_round(deps, state))
@@ -226,22 +230,42 @@ class LlmNode:
             return deps.models.tool_choice.answer_without_calls(name, model, tools, model_input, call)
 
         # What a program sent goes whole or not at all; other inputs may be larger than a window that is only guessed.
-        window_tokens = deps.models.window_tokens(name) if turn.before else deps.models.reported_window_tokens(name)
+        reported_tokens = deps.models.reported_window_tokens(name)
+        window_tokens = deps.models.window_tokens(name) if turn.before else reported_tokens
         _check_window(fit.model_input, window_tokens)
+        sent_tokens = fit.model_input.sent_tokens
         try:
-            return ask(fit)
-        except ContextLengthError:
+            answer = ask(fit)
+        except (ContextLengthError, RejectedError) as error:
+            is_told = isinstance(error, ContextLengthError)
+            if not is_told and not self._may_be_too_long(turn, name, error, sent_tokens):
+                raise
             if call.is_heard and not turn.supports_restart:
                 raise  # what a program was sent can't be taken back
             # The provider counts more tokens than we estimate, or has just told us its window: retry once with a
             # shorter input.
-            sent_tokens = fit.model_input.sent_tokens
-            refused_tokens = int(deps.stores.calls.fit(state["session_id"]).tokens(sent_tokens) * _SHORTER_SHARE)
-            limit_tokens = min(deps.models.input_tokens(turn.row.model), refused_tokens)
+            refused_tokens = int(deps.stores.calls.fit(state["session_id"]).tokens(sent_tokens))
+            limit_tokens = min(deps.models.input_tokens(turn.row.model), int(refused_tokens * _SHORTER_SHARE))
             fit = guard.fit(fit, limit_tokens=limit_tokens)
             if fit.model_input.sent_tokens >= sent_tokens:
                 raise
-            return ask(fit)
+            try:
+                answer = ask(fit)
+            except RejectedError:
+                self._sizes[name] = sent_tokens
+                raise
+            if deps.models.reported_window_tokens(name) == reported_tokens:
+                deps.models.learn_window(name, refused_tokens)
+        else:
+            self._sizes[name] = max(sent_tokens, self._sizes.get(name, 0))
+        return answer
+
+    def _may_be_too_long(self, turn: TurnContext, name: str, error: ModelError, sent_tokens: int) -> bool:
+        """Whether a refusal of no known kind may be of the length: of an input longer than any that was answered."""
+        given = turn.client.sampling if turn.client else {}
+        is_of_a_parameter = any(parameter in error.detail for parameter in given)
+        longest_tokens = max(_LEAST_LONG_TOKENS, self._sizes.get(name, 0))
+        return type(error) is RejectedError and sent_tokens > longest_tokens and not is_of_a_parameter
 
     def _remember(
         self, turn: TurnContext, name: str, sent: ModelInput, tools: Sequence[dict[str, Any]], answer: AIMessage

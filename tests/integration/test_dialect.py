@@ -585,6 +585,46 @@ def test_chat_goes_on_in_a_window_that_only_an_error_told(open_chat: OpenChat, s
     assert chat.service.folds.gauge(chat.session_id).window_tokens == 4_096
 
 
+UNHEARD = [
+    failure(400, "Der Text ist zu groß für dieses Modell"),
+    failure(422, "E1301"),
+    Reply(400, error=""),
+    failure(413, ""),
+]
+
+
+@pytest.mark.parametrize("refusal", UNHEARD)
+def test_request_that_is_answered_once_it_is_shorter_was_too_long(
+    open_chat: OpenChat, server: FakeOpenAI, refusal: Reply
+) -> None:
+    refused = []
+
+    def answer(body: Body) -> Reply:
+        chars = sum(len(str(message["content"])) for message in body["messages"])
+        refused.append(chars > 22_000)
+        return refusal if refused[-1] else answer_body(body)
+
+    server.respond_with(answer)
+    chat = open_chat()
+    for number in range(1, 9):
+        assert isinstance(chat.say(question(number) + " " + LONG * 160)[-1], TurnFinished)
+    assert 0 < sum(refused) <= 2
+    assert chat.service.folds.gauge(chat.session_id).window_tokens < 40_000  # learned
+
+
+def test_refusal_of_another_kind_is_no_reason_to_fold_again_and_again(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat()
+    for number in range(1, 4):
+        chat.say(question(number) + " " + LONG * 30)
+    server.respond_with(lambda _: failure(400, "This account is closed"))
+    for number in (4, 5, 6):
+        failed = chat.say(question(number))[-1]
+        assert isinstance(failed, TurnFailed)
+        assert (failed.code, "This account is closed" in failed.detail) == ("rejected", True)
+    assert len(server.bodies("chat")) <= 3 + 3 + 1
+    assert chat.service.folds.gauge(chat.session_id).window_tokens == 100_000
+
+
 @pytest.mark.parametrize(("status", "words"), OTHERS)
 def test_other_limits_are_none_of_the_input(call: Caller, status: int, words: str) -> None:
     call.server.script(failure(status, words))

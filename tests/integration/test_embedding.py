@@ -24,7 +24,7 @@ from prompt.tool.words import recalled_numbers
 from tests.fake.chat import Chat
 from tests.fake.embedding import meaning_of
 from tests.fake.open_chat import MakeSettings, OpenChat
-from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
+from tests.fake.openai_reply import Reply, ScriptedCall, failure, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.store import OWNER, SESSION, StoreSet
 
@@ -211,7 +211,60 @@ def test_texts_are_cut_shorter_for_a_model_that_takes_less(
     assert len(vectors(asked.embed(["가" * 3_000, "나"], deadline_seconds=5))) == 2
     server.embedding_reply = refusal
     assert asked.embed(["가" * 3_000], deadline_seconds=5) is None
-    assert [len(body["input"][0]) for body, _ in server.embeddings] == [1_000, 500, 250] * 2
+    assert [len(body["input"][0]) for body, _ in server.embeddings] == [1_000, 1_000, 500, 250, 1, 250]
+
+
+LIMITS: Final = [
+    (10, failure(400, "Value error, batch size is invalid, it should not be larger than 10.: input.contents")),
+    (64, failure(413, "input batch size 473 > maximum allowed batch size 64")),
+    (5, failure(400, "5 instance(s) is allowed per prediction. Actual: 20")),
+    (3, failure(422, "batch size 20 > maximum allowed batch size 3")),
+    (1, failure(400, "input must be a string")),
+    (7, failure(400, "The max allowed tokens per submitted batch is 120. Please lower the number of tokens.")),
+    (16, failure(400, "")),
+]
+
+
+@pytest.mark.parametrize(("most", "refusal"), LIMITS)
+def test_texts_go_in_halves_to_an_endpoint_that_takes_fewer_at_once(
+    embedder: Callable[..., Embedder], server: FakeOpenAI, most: int, refusal: Reply
+) -> None:
+    server.embedding_reply = lambda body: refusal if len(body["input"]) > most else None
+    asked = embedder()
+    texts = [f"말 {number}" for number in range(20)]
+    for _ in range(2):
+        assert vectors(asked.embed(texts, deadline_seconds=5)) == [
+            [round(value, 5) for value in meaning_of(said)] for said in texts
+        ]
+    learned = [len(body["input"]) for body, _ in server.embeddings]
+    assert sum(learned[-len(texts) :]) >= len(texts)
+    again = next(at for at in range(len(learned)) if sum(learned[at:]) == len(texts))
+    assert max(learned[again:]) <= most  # none is refused any more
+
+
+def test_a_long_text_among_short_ones_doesnt_make_the_parts_small(
+    embedder: Callable[..., Embedder], server: FakeOpenAI
+) -> None:
+    refusal = failure(400, "input (600 tokens) is too large to process")
+    server.embedding_reply = lambda body: refusal if max(map(len, body["input"])) > 500 else None
+    asked = embedder()
+    texts = [*(f"말 {number}" for number in range(10)), "가" * 900, *(f"글 {number}" for number in range(10))]
+    for _ in range(2):
+        assert len(vectors(asked.embed(texts, deadline_seconds=5))) == len(texts)
+    assert len(server.embeddings[-1][0]["input"]) == len(texts)
+
+
+def test_an_existing_chat_is_embedded_by_an_endpoint_of_ten_texts(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat()
+    for number in range(14):
+        server.script(text(f"{number}번 답입니다."), to=f"{number}번째 말")
+        chat.say(f"{number}번째 말입니다.")
+    chat.close()
+    server.embedding_reply = lambda body: LIMITS[0][1] if len(body["input"]) > 10 else None
+    again = open_chat(chat.session_id, **MODEL)
+    again.say("이제 시작합니다.")
+    wait_for_vectors(again)
+    assert len(vectors_in(again)) == 30
 
 
 BROKEN: Final = [
