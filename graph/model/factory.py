@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,13 +23,13 @@ from graph.core.turn import EMBEDDED_MODEL
 from graph.model.caller import ModelCaller
 from graph.model.catalog import UNKNOWN_WINDOW_TOKENS, Catalog, CatalogEntry, window_of_profile
 from graph.model.embedder import embedder_of
-from graph.model.failure import address_of
+from graph.model.failure import address_of, scrubbed
 from graph.model.local_server import ImageSupport, LocalServer
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser
 from graph.model.tool_choice import ToolChoice
 from graph.offline.chat_model import OfflineChat
 from graph.server.settings import Settings
-from graph.value.error import ModelError, ModelMissingError, TurnfoldError
+from graph.value.error import ModelError, ModelMissingError, SettingsError, TurnfoldError
 from graph.value.view import EndpointProblem, ModelOption, Thinking
 
 if TYPE_CHECKING:
@@ -393,8 +394,25 @@ def _idle_client() -> httpx2.Client:
     return httpx2.Client(verify=_certificates())
 
 
+def _check_environment(settings: Settings) -> None:
+    """Raises `SettingsError` for proxies or certificates of the environment that no client can be made with."""
+    names = {"ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+    named = sorted(name for name in os.environ if name.upper() in names and os.environ[name])
+    if settings.is_offline or not named:
+        return
+    from openai import DefaultAsyncHttpx2Client  # noqa: PLC0415  # slow to import, and most need no check
+
+    try:
+        DefaultAsyncHttpx2Client(verify=_certificates())
+    except (ImportError, OSError, ValueError) as error:
+        words = scrubbed(str(error))
+        msg = f"{', '.join(named)}: no connection to a model's server can be made with these: {words}"
+        raise SettingsError(msg) from None
+
+
 @contextmanager
 def open_models(settings: Settings) -> Iterator[ChatModels]:
+    _check_environment(settings)
     keys = (settings.openai_api_key, settings.embedding_api_key)
     secrets = [key.get_secret_value() for key in keys if key is not None]
     with ModelCaller(secrets=secrets, silence_seconds=settings.model_silence_seconds) as caller:

@@ -174,7 +174,7 @@ def to_model_error(error: BaseException, *, secrets: Iterable[str] = ()) -> Base
     if isinstance(error, openai.APIStatusError):
         return _from_response(error, secrets)
     if isinstance(error, openai.APIResponseValidationError):
-        return BadResponseError(_scrub(reason_of(error.body), secrets))
+        return BadResponseError(scrubbed(reason_of(error.body), secrets))
     # In this order: the client's timeout is a subclass of its connection error.
     plain: dict[type[ModelError], tuple[type[BaseException], ...]] = {
         BadResponseError: (json.JSONDecodeError, UnicodeError, ValidationError),
@@ -199,7 +199,7 @@ def address_of(url: str, *, secrets: Iterable[str] = ()) -> str:
         return ""
     host = parts.netloc.rpartition("@")[2]
     path = _ROUTE.sub("", parts.path).rstrip("/")
-    return _scrub(f"{parts.scheme}://{host}{path}", secrets) if host else ""
+    return scrubbed(f"{parts.scheme}://{host}{path}", secrets) if host else ""
 
 
 def _asked_address(error: BaseException, secrets: Iterable[str]) -> str:
@@ -297,7 +297,7 @@ def _values(body: object) -> str:
 
 
 def _from_response(error: APIStatusError, secrets: Iterable[str]) -> ModelError:
-    sentence = _scrub(reason_of(error.body), secrets)
+    sentence = scrubbed(reason_of(error.body), secrets)
     detail = f"HTTP {error.status_code}" + (f": {sentence}" if sentence else "")
     words = _words(error)
     headers = _retry_after(error.response.headers)
@@ -321,7 +321,7 @@ def _from_event(error: APIError, secrets: Iterable[str]) -> ModelError:
         status = 429
     elif _QUOTA.search(words):
         status = 402
-    return _from_status(status, words, _scrub(reason_of(error.body) or error.message, secrets), _retry_in(words))
+    return _from_status(status, words, scrubbed(reason_of(error.body) or error.message, secrets), _retry_in(words))
 
 
 def _is_overflow(status: int, words: str) -> bool:
@@ -369,7 +369,7 @@ def _dumped(body: object) -> str:
     return body if isinstance(body, str) else json.dumps(body, default=str, ensure_ascii=False)
 
 
-def _scrub(sentence: str, secrets: Iterable[str]) -> str:
+def scrubbed(sentence: str, secrets: Iterable[str] = ()) -> str:
     """Returns the sentence on one line, cut to 200 characters, with secrets and anything like a key masked."""
     for secret in secrets:
         if secret:

@@ -145,6 +145,15 @@ class Settings(BaseSettings):
             raise ValueError(msg)
         return value
 
+    @field_validator("openai_api_key", "embedding_api_key")
+    @classmethod
+    def _is_one_line(cls, value: SecretStr | None) -> SecretStr | None:
+        key = value.get_secret_value().strip() if value is not None else ""
+        if not (key.isascii() and key.isprintable()):
+            msg = "takes one line of Latin letters, digits and signs"
+            raise ValueError(msg)
+        return SecretStr(key) if key else None
+
     @field_validator("chat_database_url")
     @classmethod
     def _is_of_postgres(cls, value: SecretStr | None) -> SecretStr | None:

@@ -157,7 +157,9 @@ def bare(*parts: str, ending: Ending = "close", pause_seconds: float = 0.0) -> R
     return Reply(events=parts, frame="{}", ending=ending, pause_seconds=pause_seconds)
 
 
-Thinking = Literal["reasoning_content", "reasoning", "reasoning_details", "blocks", "tags", "end_tag", "channels"]
+Thinking = Literal[
+    "reasoning_content", "reasoning", "reasoning_details", "blocks", "tags", "other_tags", "end_tag", "channels"
+]
 THINKING: Final[tuple[Thinking, ...]] = get_args(Thinking)
 
 
@@ -185,6 +187,7 @@ def thinking(
     cut = pieces or partial(in_pieces, most=most)
     marks: dict[Thinking, tuple[str, str]] = {
         "tags": ("<think>\n", "\n</think>\n\n"),
+        "other_tags": ("<thought>\n", "\n</thought>\n\n"),
         "end_tag": ("", "\n</think>\n\n"),
         "channels": ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
     }

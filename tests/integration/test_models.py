@@ -13,10 +13,12 @@ from langchain_core.messages import HumanMessage
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
+from graph.core.turn import EMBEDDED_MODEL
+from graph.model import factory
 from graph.model.catalog import UNKNOWN_WINDOW_TOKENS, Catalog, window_of_profile
 from graph.model.factory import ChatModels, open_models
 from graph.server.settings import Settings
-from graph.value.error import DeadlineError, ModelError, UnreachableError
+from graph.value.error import DeadlineError, ModelError, SettingsError, UnreachableError
 from graph.value.event import TokenDelta, TurnFailed, TurnFinished
 from graph.value.view import EndpointProblem, ModelOption
 from tests.fake.chat import Chat, question
@@ -342,3 +344,25 @@ def test_turn_of_an_unknown_model_waits_for_the_list_once(open_chat: OpenChat, s
     assert service.sessions.default_model() == ""
     assert time.monotonic() - began < SOON_SECONDS
     assert server.model_list_count == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ALL_PROXY", "socks5://user:secret@127.0.0.1:1"),
+        ("https_proxy", "ftp://user:secret@127.0.0.1"),
+        ("SSL_CERT_FILE", "/not/there.pem"),
+        ("SSL_CERT_FILE", __file__),
+    ],
+)
+def test_proxy_or_certificate_that_no_client_can_be_made_with_is_named_at_the_start(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    factory._certificates.cache_clear()  # noqa: SLF001  # as in a server that begins
+    monkeypatch.setenv(name, value)
+    endpoint = settings_of(openai_base_url="http://127.0.0.1:1/v1")
+    with pytest.raises(SettingsError, match=name) as caught, open_models(endpoint):
+        pass
+    assert "secret" not in str(caught.value)
+    with open_models(settings_of()) as models:  # the embedded model needs no connection
+        assert models.default_name == EMBEDDED_MODEL

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,6 +39,14 @@ AROUND = [
     "{} [about 60 characters]",
     "<think>음</think>\n```\n**요약:**\n{}\n```",
     "다음은 요약입니다:\n```\n{}\n(총 70자)\n```",
+    "<thought>decoy 7777</thought>\n{}",
+    "<seed:think>음</seed:think>{}<seed:eos>",
+    "{}<|im_end|>",
+    "{}\n\n도움이 더 필요하시면 말씀해 주세요!",
+    "{}\n\n추가로 수정할 부분이 있으면 언제든지 알려 주세요.",
+    "{}\n\nLet me know if you need anything else!",
+    "{}\n\nWould you like me to expand on any part?",
+    "{}\nI hope this helps!\nFeel free to ask for changes.",
 ]
 INSIDE = [
     "(1턴) 사용자가 `<think>` 태그를 지우는 법을 물음. </think> 뒤의 글만 남기기로 함.",
@@ -48,9 +58,38 @@ INSIDE = [
     "The summary of the incident must have three parts:\n- cause\n- effect",
     "1. **Task Overview**\n   - 계산기\n\n2. **Work Completed**\n   - calculator.py",
     "(1턴) 제목은 짧게, 아이디는 영문으로 정했고 본문은 길어도 됨. 비밀번호는 반드시 길게 (20자)",
+    "(1턴) 안내문의 끝에 '도움이 더 필요하시면 말씀해 주세요!'를 넣기로 함.",
+    "(1턴) 값은 정함. (2턴) 필요하시면 말씀해 주세요!",
+    '{"port": 9090, "host": "a"}',
+    "[1] 첫째 [2] 둘째",
     "(1턴) 보고서는 200자로 쓰기로 함 (12월 3일까지)",
     f"(1턴) 이 수를 외우기로 함 ({'7' * 5_000}자)",
 ]
+
+
+def wraps(text: str) -> list[object]:
+    lines = text.split("\n")
+    return [
+        {"summary": text},
+        {"요약": text},
+        {"result": text, "length": 3},
+        {"anything": text},
+        {"summary": lines},
+        lines,
+    ]
+
+
+def test_an_offer_in_the_last_line_goes() -> None:
+    assert clean_draft(f"{TEXT} 더 궁금한 점이 있으면 물어보세요.") == TEXT
+
+
+@pytest.mark.parametrize("text", [TEXT, LINES])
+def test_a_summary_in_json_is_taken_out(text: str) -> None:
+    for wrapped in wraps(text):
+        for around in ("{}", "```json\n{}\n```", "```json {}```", "<think>음</think>{}", "Here is the summary:\n{}"):
+            said = around.replace("{}", json.dumps(wrapped, ensure_ascii=False))
+            assert clean_draft(said) == text
+    assert clean_draft('{"summary": "' + LINES + '"}') == LINES  # with line breaks as they are
 
 
 @pytest.mark.parametrize("text", [TEXT, LINES])

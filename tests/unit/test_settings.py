@@ -37,6 +37,22 @@ def test_lease_outlasts_a_missed_heartbeat_or_is_refused_with_both_names() -> No
         assert "HEARTBEAT_SECONDS" in error["msg"]
 
 
+@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "EMBEDDING_API_KEY"])
+def test_key_is_one_line_and_what_stands_round_it_goes(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    for value in ("sk-one\n", " sk-one\r\n", "sk-one"):
+        monkeypatch.setenv(name, value)
+        key = getattr(load_settings(), name.lower())
+        assert key.get_secret_value() == "sk-one"
+    monkeypatch.setenv(name, "\n")
+    assert getattr(load_settings(), name.lower()) is None
+    for value in ("sk-one\nsk-two", "sk-\tone", "sk-키", "sk-“one”"):
+        monkeypatch.setenv(name, value)
+        with pytest.raises(SettingsError, match=f"{name}: takes one line") as caught:
+            load_settings()
+        assert "sk-" not in str(caught.value)
+
+
 ROOTS = {
     "/srv/app": ["/srv/app"],
     " /srv/app , /home/김민수/일,": ["/srv/app", "/home/김민수/일"],

@@ -13,6 +13,7 @@ import pytest
 from graph.model.caller import StopWatch
 from graph.node.job_queue import JobQueue, Lane
 from graph.server.newest import Newest
+from graph.value.error import DatabaseUnreachableError
 from graph.value.event import (
     AnswerRestarted,
     Event,
@@ -29,6 +30,27 @@ from graph.worker.turn_log import TurnLog
 ONE: Lane = ("one", True)
 OTHER: Lane = ("other", True)
 SECONDS = 10.0
+
+
+def test_outage_in_a_job_is_one_line_of_the_log_and_a_defect_has_its_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(error: Exception) -> Callable[[threading.Event], bool]:
+        def run(_: threading.Event) -> bool:
+            raise error
+
+        return run
+
+    works = Works(1)
+    works.queue.put(ONE, "outage", fail(DatabaseUnreachableError()))
+    works.queue.put(ONE, "defect", fail(KeyError("x")))
+    works.wait_until_idle()
+    works.queue.close()
+    lines = [(record.getMessage(), record.exc_info is not None) for record in caplog.records]
+    assert lines == [
+        ("fold of session=one ended: database_unreachable", False),
+        ("fold of session=one ended by a defect", True),
+    ]
 
 
 class Works:
