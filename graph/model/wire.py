@@ -43,9 +43,9 @@ class PlainStream(AsyncStream[object]):
             async for value, event in self._values():
                 if isinstance(value, str) and event == "error":
                     raise APIError(value, self.response.request, body=value)
-                for each in value if isinstance(value, list) else [value]:
+                for each in value if isinstance(value, list) and value else [value]:
                     if not isinstance(each, dict):
-                        odd = odd or each
+                        odd = odd or str(each)
                         continue
                     chunk = self._chunk(each, is_error=event == "error")
                     if not chunk["choices"] and reason_of(chunk):
@@ -144,10 +144,7 @@ class PlainStream(AsyncStream[object]):
         read = chunk.get("prompt_progress")
         if isinstance(read, dict) and all(isinstance(read.get(name), int) for name in ("processed", "total")):
             signs.tell(Phase("reading", read["processed"], read["total"]))
-        choices = chunk.get("choices")
-        first = choices[0] if isinstance(choices, list) and choices else None
-        delta = first.get("delta") if isinstance(first, dict) else None
-        if isinstance(delta, dict) and any(delta.get(name) for name in THOUGHT_FIELDS):
+        if any(choice["delta"].get(name) for choice in chunk["choices"] for name in THOUGHT_FIELDS):
             signs.tell(Phase("thinking"))
 
 

@@ -175,7 +175,7 @@ def _is_last_round(deps: NodeDeps, state: ChatState) -> bool:
 
 
 _SHORTER_SHARE: Final = 0.6
-_LEAST_LONG_TOKENS: Final = 1_000
+_LEAST_LONG_TOKENS: Final = 2_000  # of an input that is refused for its length without a word of it
 
 
 class LlmNode:
@@ -254,7 +254,7 @@ class LlmNode:
             except RejectedError:
                 self._sizes[name] = sent_tokens
                 raise
-            if deps.models.reported_window_tokens(name) == reported_tokens:
+            if refused_tokens > _LEAST_LONG_TOKENS and deps.models.reported_window_tokens(name) == reported_tokens:
                 deps.models.learn_window(name, refused_tokens)
         else:
             self._sizes[name] = max(sent_tokens, self._sizes.get(name, 0))
