@@ -7,25 +7,32 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 # Whatever says that it is thought is held to be: the names that models and the parsers of servers have are too many.
+_OF_THOUGHT: Final = r"(?:think|thought|reason)"
 _NAME: Final = (
-    r"(?:[\w:.-]{0,24}?(?:think|thought|reason)[\w:.-]{0,24}|analysis|reflection|scratchpad|inner_monologue|cot)"
+    rf"(?:[\w:.-]{{0,24}}?{_OF_THOUGHT}[\w:.-]{{0,24}}"
+    r"|analysis|reflection|deliberation|rumination|scratchpad|(?:inner_)?monologue|cot)"
 )
-_BRACKETED: Final = r"(?:think|thought|reason)(?:ing|s)?"
-_PIPED: Final = r"<[|｜](?!/|end)\w{0,16}(?:think|thought|reason)\w{0,16}[|｜]>|<\|inner_prefix\|>|<\|channel>thought\b"
-_PIPED_END: Final = r"<[|｜](?:/|end)\w{0,16}(?:think|thought|reason)\w{0,16}[|｜]>|<\|inner_suffix\|>|<channel\|>"
-_IN_WORDS: Final = r"here(?:'s| is) my thought process:|here are my reasoning steps:"
+_BRACKETED: Final = rf"{_OF_THOUGHT}(?:ing|s)?"
+_PIPED: Final = (
+    rf"<[|｜](?!/|end)\w{{0,16}}{_OF_THOUGHT}\w{{0,16}}(?<!_end)[|｜]>|<\|inner_prefix\|>|<\|channel>thought\b"
+)
+_PIPED_END: Final = (
+    rf"<[|｜](?:(?:/|end)\w{{0,16}}{_OF_THOUGHT}\w{{0,16}}|{_OF_THOUGHT}\w{{0,9}}_end)[|｜]>"
+    r"|<\|inner_suffix\|>|<channel\|>"
+)
+_IN_WORDS: Final = r"here(?:'s| is) my thought process:|here are my reasoning steps:|analysis(?=\w)"
 _FINAL: Final = r"\[begin final response\]"
 _START: Final = re.compile(
     rf"<({_NAME})>|◁think▷|\[{_BRACKETED}\](?=[^(])|{_PIPED}|{_IN_WORDS}|<\|(?:start|channel)\|>", re.IGNORECASE
 )
 _MENTION: Final = re.compile(rf"<{_NAME}>|◁think▷|\[{_BRACKETED}\]|{_PIPED}", re.IGNORECASE)
-_LONE_END: Final = re.compile(rf"</({_NAME})>|◁/think▷|\[/{_BRACKETED}\]|{_PIPED_END}|{_FINAL}", re.IGNORECASE)
+_LONE_END: Final = re.compile(rf"</({_NAME}) ?>|◁/think▷|\[/{_BRACKETED}\]|{_PIPED_END}|{_FINAL}", re.IGNORECASE)
 _ENDS: Final[Mapping[str, re.Pattern[str]]] = {
-    "<": re.compile(rf"</({_NAME})>", re.IGNORECASE),
+    "<": re.compile(rf"</({_NAME}) ?>", re.IGNORECASE),
     "<|": re.compile(rf"{_PIPED_END}|<\|end\|>", re.IGNORECASE),
     "◁": re.compile(r"◁/think▷", re.IGNORECASE),
     "[": re.compile(rf"\[/{_BRACKETED}\]", re.IGNORECASE),
-    "h": re.compile(rf"here(?:'s| is) my response:|{_FINAL}", re.IGNORECASE),
+    "h": re.compile(rf"here(?:'s| is) my response:|assistantfinal|{_FINAL}", re.IGNORECASE),
 }
 # gpt-oss names a channel before each of its messages.
 _HEADS: Final = ("<|start|>", "<|channel|>")
@@ -35,7 +42,9 @@ _CHANNEL_END: Final = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
 _TEXT_END: Final = re.compile(rf"{_LONE_END.pattern}|{_CHANNEL_END.pattern}", re.IGNORECASE)
 # Round an answer behind thoughts, and behind any answer: the marks of its end that a server has left in it.
 _WRAP: Final = re.compile(
-    r"<(answer|response|output|final_answer)>|<\|START_(?:RESPONSE|TEXT)\|>|<\|begin_of_solution\|>", re.IGNORECASE
+    r"<(answer|response|output|final_answer)>|<\|START_(?:RESPONSE|TEXT)\|>|<\|begin_of_(?:solution|box)\|>"
+    r"|<\|begin\|>assistant<\|content\|>",
+    re.IGNORECASE,
 )
 _LAST: Final = re.compile(
     r"(?:(?:<[|｜][\w▁]{0,16}(?:end|eot|eom|eos|return|user|observation)[\w▁]{0,16}[|｜]>|<(?:\w{1,8}:)?eos>|<end_of_turn>|<turn\|>|</s>"
@@ -45,8 +54,16 @@ _LAST: Final = re.compile(
 _LAST_CHARS: Final = 200
 _IN_WORDS_CHARS: Final = 24
 # What may be the beginning of any of these, until the next piece has come.
-_BEGUN: Final = re.compile(r"<[|｜]?/?[\w:.▁-]{0,60}[|｜]?|<\|channel>\s?\w{0,7}|◁/?\w{0,5}|\[/?[\w| ]{0,24}\]?")
-_BEGINNINGS: Final = ("here is my thought process:", "here's my thought process:", "here are my reasoning steps:")
+_BEGUN: Final = re.compile(
+    r"<[|｜]?/?(?:[\w:.▁-]{1,60}[|｜ ]?)?|<\|begin\|>\w{0,9}(?:<\|?\w{0,7}\|?)?|<\|channel>\s?\w{0,7}"
+    r"|◁/?\w{0,5}|\[/?[\w| ]{0,24}\]?"
+)
+_BEGINNINGS: Final = (
+    "here is my thought process:",
+    "here's my thought process:",
+    "here are my reasoning steps:",
+    "analysis",
+)
 _MOST_BEGUN_CHARS: Final = 64
 _FIRST_SIGNS: Final = "<◁["
 _MOST_HEAD_CHARS: Final = 200
@@ -245,7 +262,9 @@ class ThinkingSplitter:
 
 
 def _kind_of(start: str) -> str:
-    return "<|" if start[1:2] in ("|", "｜") else start[0].lower()
+    if start[1:2] in ("|", "｜"):
+        return "<|"
+    return start[0] if start[0] in _ENDS else "h"
 
 
 def _stem(name: str) -> str:

@@ -49,6 +49,11 @@ FORMS = {
     "apertus": f"<|inner_prefix|>{THOUGHT}<|inner_suffix|>{ANSWER}",
     "gemma": f"<|channel>thought\n{THOUGHT}<channel|>{ANSWER}<turn|>",
     "apriel": f"{THOUGHT}\n[BEGIN FINAL RESPONSE]\n{ANSWER}\n[END FINAL RESPONSE]\n<|end|>",
+    "solar": f"<|think|>{THOUGHT}<|end|><|begin|>assistant<|content|>{ANSWER}<|end|>",
+    "glm": f"<think>{THOUGHT}</think><|begin_of_box|>{ANSWER}<|end_of_box|>",
+    "marks that end in end": f"<|reasoning_start|>{THOUGHT}<|reasoning_end|>{ANSWER}",
+    "monologue": f"<inner_monologue>{THOUGHT}</inner_monologue>{ANSWER}",
+    "a blank in the end": f"<think>{THOUGHT}</think >{ANSWER}",
     "end of turn": f"<think>{THOUGHT}</think>{ANSWER}<|im_end|>",
     "two ends of turn": f"<think>{THOUGHT}</think>{ANSWER}\n<|eot_id|><|end_of_text|>\n",
     "deepseek's end": f"<think>{THOUGHT}</think>{ANSWER}<｜end▁of▁sentence｜>",
@@ -73,6 +78,8 @@ TEXTS = [
     "<summary>It is a summary.</summary>",
     "[Reasons](https://a.kr) are here",
     "Here is my thought: none.",
+    "analysis of it",
+    "analysisX is a name",
     "<|im_end|>\nis a mark",
     "<|start|>",
     "[THIS] is a list [1]",
@@ -103,6 +110,8 @@ def test_every_form_of_thoughts_is_told_from_the_answer(form: str) -> None:
 def test_thoughts_announced_in_words_are_thoughts_if_the_answer_is_announced_as_well() -> None:
     thought, answer = split_whole(f"Here is my thought process:\n{THOUGHT}\nHere is my response:\n{ANSWER}")
     assert (THOUGHT in thought, answer.strip()) == (True, ANSWER)
+    thought, answer = split_whole(f"analysis{THOUGHT}assistantfinal{ANSWER}")  # gpt-oss, its marks left out
+    assert (THOUGHT in thought, answer) == (True, ANSWER)
     said = f"Here is my thought process: {ANSWER}"
     assert split_whole(said) == ("", said)
 
