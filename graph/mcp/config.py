@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -19,11 +20,15 @@ _SECRET_NAME: Final = re.compile(r"auth|cookie|credential|dsn|key|pass|private|p
 _PATH: Final = re.compile(r"(~|\.{0,2})/[^?#@]*|[A-Za-z]:\\.*")
 _ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?/?")
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z_.-]{0,15}")
+_VARIABLE: Final = re.compile(r"\$\{([^{}]*)(\}?)")
 _SCHEME: Final = re.compile(r"\A[A-Za-z0-9_-]+ +(?=\S)")
 
 
 class ServerConfig(NamedTuple):
-    """One server: a `command` that is started, or a `url`; the other one is ""."""
+    """One server: a `command` that is started, or a `url`; the other one is "".
+
+    `variables` are those of the environment that its entry names, with their values.
+    """
 
     name: str
     command: str = ""
@@ -31,6 +36,7 @@ class ServerConfig(NamedTuple):
     env: Mapping[str, str] = {}
     url: str = ""
     headers: Mapping[str, str] = {}
+    variables: Mapping[str, str] = {}
 
     def __repr__(self) -> str:
         return f"ServerConfig({self.name!r})"
@@ -38,6 +44,8 @@ class ServerConfig(NamedTuple):
 
 def read_servers(path: Path) -> tuple[ServerConfig, ...]:
     """Reads the servers of a file, by name, without the disabled ones; keys that are unknown here are ignored.
+
+    `${NAME}` in a value is that variable of the environment, `${NAME:-default}` the default where it is empty or unset.
 
     Raises `SettingsError`, whose detail quotes nothing of the file but names.
     """
@@ -65,6 +73,8 @@ def _server_of(name: str, entry: object) -> ServerConfig:
         _refuse(f"a server's name has 1 to {_NAME_CHARS} characters, without colons, not {name[:80]!r}")
     if not isinstance(entry, Mapping):
         _refuse(f"server {name!r} must be an object")
+    variables: dict[str, str] = {}
+    entry = {key: _filled(entry.get(key), name, variables) for key in ("command", "url", "args", "env", "headers")}
     command, url = _text(name, entry, "command"), _text(name, entry, "url")
     if bool(command) == bool(url):
         _refuse(f'server {name!r} needs either "command" or "url"')
@@ -75,7 +85,30 @@ def _server_of(name: str, entry: object) -> ServerConfig:
         _refuse(f'the "args" of server {name!r} must be a list of texts')
     if any("\0" in item for item in (command, *args)):
         _refuse(f"server {name!r} has a NUL in its command")
-    return ServerConfig(name, command, tuple(args), _texts(name, entry, "env"), url, _texts(name, entry, "headers"))
+    env, headers = _texts(name, entry, "env"), _texts(name, entry, "headers")
+    return ServerConfig(name, command, tuple(args), env, url, headers, variables)
+
+
+def _filled(value: Any, server: str, variables: dict[str, str]) -> Any:  # noqa: ANN401 - JSON of any shape, returned in its shape
+    """Returns a value of an entry with its variables filled in; these are added to `variables`."""
+
+    def fill(found: re.Match[str]) -> str:
+        # Cursor's files have "env:" before the name, Claude's haven't.
+        name, sign, default = found[1].removeprefix("env:").partition(":-")
+        known = os.environ.get(name, "") or default if sign else os.environ.get(name)
+        if known is None or not found[2] or not name.isidentifier():
+            _refuse(f"server {server!r} needs the environment variable {name[:_NAME_CHARS]!r}, which isn't set")
+        if known != default:
+            variables[name] = known
+        return known
+
+    if isinstance(value, str):
+        return _VARIABLE.sub(fill, value)
+    if isinstance(value, list):
+        return [_filled(each, server, variables) for each in value]
+    if isinstance(value, dict):
+        return {key: _filled(each, server, variables) for key, each in value.items()}
+    return value
 
 
 def _text(name: str, entry: Mapping[str, Any], key: str) -> str:
@@ -108,7 +141,7 @@ def secrets_of(config: ServerConfig) -> tuple[str, ...]:
 
 
 def _secrets(config: ServerConfig) -> Iterator[str]:
-    for name, value in (*config.env.items(), *config.headers.items()):
+    for name, value in (*config.env.items(), *config.headers.items(), *config.variables.items()):
         if _SECRET_NAME.search(name) or not any(kind.fullmatch(value) for kind in (_PATH, _ORIGIN, _WORD)):
             yield value
             # "Bearer ..." may be told without its first word.

@@ -72,6 +72,46 @@ def test_a_file_that_cant_be_read_is_named_and_not_quoted(tmp_path: Path) -> Non
             read_servers(path)
 
 
+def test_variables_of_the_environment_are_filled_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, value in (("MY_KEY", "sk-4711${HOME}"), ("HOST", "docs.example.com"), ("EMPTY", "")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("UNSET", raising=False)
+    servers = {
+        "docs": {"url": "https://${HOST}/${UNSET:-mcp}", "headers": {"Authorization": "Bearer ${env:MY_KEY}"}},
+        "files": {
+            "command": "${UNSET:-npx}",
+            "args": ["--key", "${MY_KEY}", "$HOME $${EMPTY:-x} ${EMPTY}"],
+            "env": {"A": "${EMPTY:-}${HOST:-other}", "B": 7},
+            "other": "${UNSET}",
+        },
+        "off": {"command": "${UNSET}", "disabled": True},
+    }
+    docs, files = read_servers(written(tmp_path, {"mcpServers": servers}))
+    assert (docs.url, docs.headers) == ("https://docs.example.com/mcp", {"Authorization": "Bearer sk-4711${HOME}"})
+    assert (files.command, files.args) == ("npx", ("--key", "sk-4711${HOME}", "$HOME $x "))
+    assert files.env == {"A": "docs.example.com", "B": "7"}
+    assert hide("sk-4711${HOME} at docs.example.com", secrets_of(files)) == "••• at docs.example.com"
+
+
+@pytest.mark.parametrize("value", ["a ${UNSET}", "${env:UNSET}", "${UNSET", "${UNSET:-${HOME}}", "${UNSET:-{}}"])
+def test_a_variable_that_isnt_there_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str
+) -> None:
+    monkeypatch.delenv("UNSET", raising=False)
+    for key, filled in (("args", [value]), ("env", {"K": value}), ("headers", {"K": value}), ("command", value)):
+        path = written(tmp_path, {"mcpServers": {"docs": {"command": "x", key: filled}}})
+        with pytest.raises(SettingsError, match=r"MCP_SERVERS: server 'docs' needs the environment variable 'UNSET'"):
+            read_servers(path)
+
+
+@pytest.mark.parametrize(
+    ("value", "named"), [("${input:api key}", "'input:api key'"), ("${}", "''"), ("${a-b:-c}", "'a-b'")]
+)
+def test_what_names_no_variable_is_refused_too(tmp_path: Path, value: str, named: str) -> None:
+    with pytest.raises(SettingsError, match=named):
+        read_servers(written(tmp_path, {"mcpServers": {"docs": {"command": "x", "args": [value]}}}))
+
+
 def test_secrets_are_hidden_and_paths_are_not() -> None:
     config = ServerConfig(
         "db",
