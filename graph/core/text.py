@@ -17,15 +17,17 @@ from graph.value.error import InputError
 
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _REPLACEMENT: Final = "\ufffd"
-# Signs that turn round how others are shown, and letters that only models see.
-HIDING: Final = re.compile("[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\U000e0000-\\U000e007f]")
+# What isn't seen: signs that turn round how others are shown, letters that only models see, selectors of variations,
+# joiners, fillers.
+HIDING: Final = re.compile(
+    "[\\x7f-\\x9f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f"
+    "\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff]"
+)
 _TITLE_CHARS: Final = 80
 # Markdown that a title doesn't begin with.
 LEADING_MARKS: Final = "#>*- `"
 _BEGINNING: Final = 100
 _UNSEEN_CATEGORIES: Final = {"Zs", "Zl", "Zp", "Cc", "Cf"}
-# Invisible characters of visible categories: Hangul fillers, the blank braille cell, joiners and selectors.
-_UNSEEN: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 
 def plain_text(text: str) -> str:
@@ -66,7 +68,7 @@ def has_visible(text: str) -> bool:
 
 
 def _is_visible(sign: str) -> bool:
-    return unicodedata.category(sign) not in _UNSEEN_CATEGORIES and not _UNSEEN.match(sign)
+    return unicodedata.category(sign) not in _UNSEEN_CATEGORIES and not HIDING.match(sign)
 
 
 def title_of(text: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from graph.core.attached import urls_of
 from graph.core.made import earlier_attempt
@@ -451,9 +451,9 @@ def pending_in(row: TurnRow, messages: Sequence[AnyMessage]) -> tuple[PendingCal
         PendingCall(
             str(call["id"]),
             str(asked[call["id"]].get("server", "")),
-            str(asked[call["id"]].get("tool", call["name"])),
-            str(asked[call["id"]].get("title", call["name"])),
-            _shown_arguments(call),
+            _shown(str(asked[call["id"]].get("tool", call["name"]))),
+            _shown(str(asked[call["id"]].get("title", call["name"]))),
+            _shown(json.dumps(call["args"], ensure_ascii=False, indent=2)),
             is_repeated="repeats" in asked[call["id"]],
         )
         for call in newest_calls(messages)
@@ -461,9 +461,9 @@ def pending_in(row: TurnRow, messages: Sequence[AnyMessage]) -> tuple[PendingCal
     )
 
 
-def _shown_arguments(call: ToolCall) -> str:
-    """Returns the arguments so that what is allowed is what is seen: signs that would hide some of it are escaped."""
-    return HIDING.sub(lambda found: json.dumps(found[0])[1:-1], json.dumps(call["args"], ensure_ascii=False, indent=2))
+def _shown(text: str) -> str:
+    """Returns a text so that what is allowed is what is seen: signs that would hide some of it are escaped."""
+    return HIDING.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def last_event(row: TurnRow, messages: Sequence[AnyMessage]) -> Event:
