@@ -479,13 +479,18 @@ class Sessions:
             BusyError: The same session is being imported.
         """
         self._access.check_admitted()
-        return import_sessions(
+        imported = import_sessions(
             self._stores.database,
             _bounded(lines),
             owner=self._owner,
             new_session_id=new_session_id,
             allowed=self._as_allowed,
         )
+        for session_id in imported:
+            last = self._stores.turns.last(session_id)
+            if last is not None and last.status == "asking":
+                self._turns.stop(session_id)  # nobody could allow its calls: it has no such tools here
+        return imported
 
     def _as_allowed(self, row: dict[str, Any]) -> dict[str, Any]:
         """Returns an imported session's row without a strategy or a project's folder that there isn't here.
