@@ -12,11 +12,12 @@ from component.bridge import delivery
 from component.format import escape_label, format_count
 from component.page_state import PageState
 from component.words.words import Words
-from graph.value.mcp import Failure
+from graph.value.mcp import Failure, UnusableTool
 from graph.value.view import McpChoice, McpServer, McpTool
 
 _WIDTH_PIXELS: Final = 400
 _AWAIT_SECONDS: Final = 1.0
+_MOST_UNUSABLE: Final = 12
 
 
 def draw(now: PageState) -> None:
@@ -80,8 +81,7 @@ def _draw_server(now: PageState, server: McpServer) -> bool:
                         key = f"ask_again_{tool.offered}"
                         widget.draw_action(labels.ask_again, key, "undo", action.ask_again, tool.offered)
             if server.state == "ready" and (server.unusable or not server.tools):
-                names = escape_label(server.unusable)
-                widget.draw_note(labels.unusable.format(names=names) if names else labels.none_offered)
+                widget.draw_note(_unusable(now.words, server.unusable) or labels.none_offered)
     return is_coming
 
 
@@ -89,6 +89,16 @@ def _reason(words: Words, server: McpServer) -> str:
     kind, about, said = server.failure or Failure("other")
     reason = words.tools.failures.get(kind, "").format(about=escape_label(about))
     return " ".join(filter(None, (words.tools.failed, reason, escape_label(said))))
+
+
+def _unusable(words: Words, tools: Sequence[UnusableTool]) -> str:
+    labels = words.tools
+    told = [
+        f"{escape_label(tool.name)} ({labels.reasons[tool.reason].format(about=escape_label(tool.about))})"
+        for tool in tools[:_MOST_UNUSABLE]
+    ]
+    more = ["…"] if len(tools) > _MOST_UNUSABLE else []
+    return labels.unusable.format(tools=", ".join([*told, *more])) if told else ""
 
 
 def _draw_box(label: str, name: str, tools: Sequence[McpTool], hint: str | None = None) -> None:

@@ -21,7 +21,9 @@ def draw(words: Words, identifier: str, turn: TurnView) -> None:
     for call in turn.pending:
         key, labels = f"{turn.number}_{turn.attempt}_{call.call_id}", words.tools
         with st.container(border=True, gap="small", key=f"asked_{key}"):
-            st.markdown(labels.wants.format(server=escape_label(call.server), tool=escape_label(call.title)))
+            # Its name first: that is what the server runs, whatever it calls it for people.
+            tool, title = escape_label(call.tool), "" if call.title == call.tool else f" ({escape_label(call.title)})"
+            st.markdown(labels.wants.format(server=escape_label(call.server), tool=tool, title=title))
             if call.is_repeated:
                 widget.draw_note(labels.is_repeated)
             _draw_arguments(words, call.arguments, f"arguments_{key}")

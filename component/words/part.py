@@ -682,11 +682,25 @@ class ToolWords(Group):
         ("not_installed", "{about} isn't installed.", "{about}: 설치되어 있지 않습니다."),
         ("protocol", "Its answer breaks the protocol at {about}.", "서버의 답이 규격에 맞지 않습니다({about})."),
         ("silent", "No answer within {about} s.", "{about}초 안에 답이 없습니다."),
-        ("too_large", "It sent more than {about} MB at once.", "한 번에 {about}MB 넘게 보냈습니다."),
+        (
+            "too_large",
+            "It sent too much at once: over {about} MB, or too many values.",
+            "한 번에 {about}MB나 너무 많은 값을 보냈습니다.",
+        ),
     )
     none_offered = Both("This server has no tools.", "이 서버가 제공하는 도구가 없습니다.")
-    unusable = Both(
-        "Unavailable (name, schema or too many tools): {names}", "사용할 수 없는 도구(이름, 스키마 또는 개수): {names}"
+    unusable = Both("Unavailable: {tools}", "사용할 수 없는 도구: {tools}")
+    reasons = table(
+        ("name", "its name is too long, or has signs that aren't seen", "이름이 너무 길거나 보이지 않는 문자가 있음"),
+        ("twice", "another tool has this name", "이름이 같은 도구가 또 있음"),
+        ("many", "the server has too many tools, or too long ones", "서버의 도구가 너무 많거나 너무 김"),
+        ("large", "its schema is longer than 50,000 characters", "스키마가 50,000자를 넘음"),
+        ("schema", "models' servers would refuse its schema at {about}", "모델 서버가 받지 않는 스키마: {about}"),
+        (
+            "parameter",
+            "models' servers refuse parameters named {about}",
+            "모델 서버가 받지 않는 매개변수 이름: {about}",
+        ),
     )
     all = Both("All tools", "모든 도구")
     reading = Both("Only those that read", "읽기 전용만 사용")
@@ -699,7 +713,9 @@ class ToolWords(Group):
     is_repeated = Both(
         "An earlier attempt has already made this call.", "이 질문의 이전 시도에서 이미 실행한 호출입니다."
     )
-    wants = Both("**{server}** wants to run **{tool}**", "**{server}** 서버의 **{tool}** 도구를 실행하려고 합니다")
+    wants = Both(
+        "**{server}** wants to run **{tool}**{title}", "**{server}** 서버의 **{tool}**{title} 도구를 실행하려고 합니다"
+    )
     words = table(
         ("once", "Allow once", "이번만 허용"),
         ("always", "Always in this chat", "이 대화에서 항상 허용"),

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final, Self
 
 import anyio
+import anyio.to_thread
 import httpx2
 from mcp import Client, MCPError, types
-from pydantic import TypeAdapter, ValidationError
+from mcp.shared.message import SessionMessage
+from pydantic import BaseModel, ValidationError
 
 from graph.mcp import THREAD_NAME
 from graph.mcp.config import ServerConfig
-from graph.mcp.translate import MOST_TOOLS, Hide, one_line
+from graph.mcp.translate import Hide, Listing, ProtocolError, one_line
 from graph.mcp.transport import open_process, open_url
 from graph.value.mcp import Failure, FailureKind
 from prompt.tool.mcp import NoResult
@@ -34,9 +37,10 @@ _CLOSED: Final = "Connection closed"
 _TOO_LARGE: Final = "byte limit"
 # The library writes to the log, beside what can't be read of a message, parts of the message.
 _LOUD: Final = ("client", "mcp.client.client", "mcp.client.streamable_http", "mcp.shared.jsonrpc_dispatcher")
-_ANSWER: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = TypeAdapter(
-    types.CallToolResult | types.InputRequiredResult
-)
+# What the library is shown of any result: valid in each version of the protocol.
+_SHOWN: Final = {"content": [], "tools": [], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+_CURSOR_CHARS: Final = 10_000
+_SMALL: Final = 1_000
 
 
 class NoResultError(Exception):
@@ -63,9 +67,17 @@ class Connection:
         is_outdated: Whether the server told that it has other tools now.
     """
 
-    def __init__(self, config: ServerConfig, hide: Hide, *, on_tools: Callable[[list[types.Tool]], None]) -> None:
+    def __init__(
+        self,
+        config: ServerConfig,
+        hide: Hide,
+        *,
+        new_listing: Callable[[], Listing],
+        on_tools: Callable[[Listing], None],
+    ) -> None:
         self._config = config
         self._hide = hide
+        self._new_listing = new_listing
         self._on_tools = on_tools
         self._end_failure: Failure | None = None
         self._last_line = ""
@@ -128,10 +140,12 @@ class Connection:
         said = ": ".join(filter(None, (one_line(failure.said, self._hide), self._last_line)))
         self.failure = self._end_failure or Failure(kind, one_line(failure.about, self._hide), said)
 
-    def _transport(self) -> Any:  # noqa: ANN401 - the library's Transport, which it doesn't export
-        if self._config.command:
-            return open_process(self._config, self, most_bytes=_RESULT_BYTES)
-        return open_url(self._config, self, most_bytes=_RESULT_BYTES)
+    @asynccontextmanager
+    async def _transport(self) -> AsyncIterator[Any]:
+        opening = open_process if self._config.command else open_url
+        async with opening(self._config, self, most_bytes=_RESULT_BYTES) as (read, write):
+            # The answers that open the connection are small, and for the library itself.
+            yield _Unchecked(read, lambda: self._client is not None), write
 
     async def _hear(self, message: object) -> None:
         """Reads a changed list soon, for the menu; a call that comes before reads it first."""
@@ -145,16 +159,17 @@ class Connection:
         """Lists the tools anew. Raises `MCPError`, `TimeoutError`, or what an answer that can't be read causes."""
         client = self._open_client()
         self.is_outdated = False
-        tools: list[types.Tool] = []
+        listing = self._new_listing()
         cursor = None
         with anyio.fail_after(_LIST_SECONDS):
             for _ in range(_PAGES):
-                page = await client.list_tools(cursor=cursor)
-                tools += page.tools
-                cursor = page.next_cursor
-                if cursor is None or len(tools) > MOST_TOOLS:
+                request = types.ListToolsRequest(params=types.PaginatedRequestParams(cursor=cursor))
+                page = (await client.session.send_request(request, _Answer)).raw
+                await anyio.to_thread.run_sync(listing.take, page.get("tools"))
+                cursor = page.get("nextCursor")
+                if not isinstance(cursor, str) or len(cursor) > _CURSOR_CHARS or listing.is_full:
                     break
-        self._on_tools(tools)
+        self._on_tools(listing)
 
     def _open_client(self) -> Client:
         if self._client is None or self._ended.is_set():
@@ -168,8 +183,8 @@ class Connection:
         *,
         silence_seconds: float,
         on_progress: Callable[[str], None],
-    ) -> types.CallToolResult:
-        """Calls a tool; a cancelled call is cancelled at the server too.
+    ) -> Mapping[str, Any]:
+        """Calls a tool, and returns its result as it came; a cancelled call is cancelled at the server too.
 
         Raises `NoResultError`.
         """
@@ -179,11 +194,10 @@ class Connection:
         try:
             with call.scope:
                 # Not Client.call_tool: it checks results by the server's own patterns, which may take for ever.
-                answer = await client.session.send_request(
-                    types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=dict(arguments))),
-                    _ANSWER,
-                    progress_callback=call.hear_progress,
+                request = types.CallToolRequest(
+                    params=types.CallToolRequestParams(name=tool, arguments=dict(arguments))
                 )
+                answer = await client.session.send_request(request, _Answer, progress_callback=call.hear_progress)
         except MCPError as error:
             raise await self._judged(error) from None
         except Exception as error:  # noqa: BLE001 - what a server sends breaks the protocol in one of many ways
@@ -195,9 +209,9 @@ class Connection:
             raise NoResultError("too_large", limit=_RESULT_MEGABYTES)
         if call.scope.cancelled_caught:
             raise NoResultError("silent", limit=silence_seconds)
-        if isinstance(answer, types.InputRequiredResult):
+        if answer.raw.get("resultType") == "input_required":
             raise NoResultError("wants_input")
-        return answer
+        return answer.raw
 
     async def _judged(self, error: MCPError) -> NoResultError:
         """Tells what befell the connection from what was answered: the library has the same error for both."""
@@ -213,6 +227,54 @@ class Connection:
                 return NoResultError("too_large", limit=_RESULT_MEGABYTES)
             return NoResultError("ended", one_line(error.message, self._hide))
         return NoResultError("refused", one_line(error.message, self._hide))
+
+
+class _Answer(BaseModel):
+    """A result as `_Unchecked` shows it."""
+
+    raw: dict[str, Any]
+
+
+class _Unchecked:
+    """A stream whose results are put aside unchecked; the library would check each part of them, on the loop, twice.
+
+    What a server asks or tells by itself, and has more than 1,000 values, is dropped.
+    """
+
+    def __init__(self, stream: Any, is_open: Callable[[], bool]) -> None:  # noqa: ANN401 - one of the library's streams
+        self._stream = stream
+        self._is_open = is_open
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._stream.__aexit__(*error)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> object:
+        while True:
+            item = await self._stream.__anext__()
+            message = item.message if isinstance(item, SessionMessage) else None
+            if isinstance(message, types.JSONRPCResponse) and self._is_open():
+                shown = message.model_copy(update={"result": {**_SHOWN, "raw": message.result}})
+                return SessionMessage(shown, item.metadata)
+            if not isinstance(message, types.JSONRPCRequest | types.JSONRPCNotification) or _is_small(message.params):
+                return item
+
+
+def _is_small(value: object) -> bool:
+    values, count = [value], 0
+    while values and count <= _SMALL:
+        each, count = values.pop(), count + 1
+        values += each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+    return count <= _SMALL
 
 
 class _Call:
@@ -238,7 +300,7 @@ class _Call:
         self._on_progress(one_line(message or figure, self._hide, most_chars=_PROGRESS_CHARS))
 
 
-def _failure_of(error: BaseException) -> Failure:
+def _failure_of(error: BaseException) -> Failure:  # noqa: PLR0911 - one for each kind
     """Returns why a server can't be used: of a group of errors, by the first."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
@@ -250,6 +312,8 @@ def _failure_of(error: BaseException) -> Failure:
         case ValidationError():
             place = ".".join(map(str, error.errors(include_input=False, include_url=False)[0]["loc"]))
             return Failure("protocol", place)
+        case ProtocolError():
+            return Failure("protocol", error.place)
         case MCPError() | RuntimeError():  # the client's own, for versions of the protocol that don't fit
             return Failure("ended") if str(error) == _CLOSED else Failure("other", said=str(error))
         case httpx2.HTTPError():

@@ -25,15 +25,13 @@ from prompt.system.framing import Language
 from prompt.tool import mcp as words
 
 if TYPE_CHECKING:
-    from mcp import types
-
     from graph.mcp.connection import Connection
+    from graph.mcp.translate import Listing
 
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.05
 _LIST_SECONDS: Final = 60.0
 _START_SECONDS: Final = 60.0
-_NAMES_CHARS: Final = 300
 T = TypeVar("T")
 
 
@@ -206,8 +204,12 @@ class _Server:
             return _no_result(tool.server, error.reason, error.detail, language, limit=error.limit)
         except McpError as error:
             return _no_result(tool.server, "not_started", error.reason, language)
-        # Pictures are scaled, which may take longer than other servers' calls should wait.
-        return await anyio.to_thread.run_sync(partial(result_of, result, language=language, hide=self._hide))
+        # In a thread, as what a server sends may be large, and its pictures are scaled.
+        try:
+            return await anyio.to_thread.run_sync(partial(result_of, result, language=language, hide=self._hide))
+        except ValueError:
+            _LOG.warning("a result of the MCP server %s can't be read", tool.server)
+            return _no_result(tool.server, "broken", "", language)
 
     async def _call_once(
         self,
@@ -216,8 +218,8 @@ class _Server:
         silence_seconds: float,
         on_progress: Callable[[str], None],
         tasks: TaskGroup,
-    ) -> types.CallToolResult:
-        """Raises `NoResultError` or `McpError`."""
+    ) -> Mapping[str, Any]:
+        """Returns a result as it came. Raises `NoResultError` or `McpError`."""
         from graph.mcp.connection import NoResultError  # noqa: PLC0415 - slow to import
 
         connection = await self._refreshed(tasks)
@@ -238,11 +240,15 @@ class _Server:
 
     async def _connect(self, tasks: TaskGroup) -> Connection:
         from graph.mcp.connection import Connection  # noqa: PLC0415 - slow to import
+        from graph.mcp.translate import Listing  # noqa: PLC0415 - same
 
         while (connection := self._connection) and connection.is_over and not connection.closed.is_set():
             await connection.closed.wait()
         if connection is None or connection.is_over:
-            self._connection = connection = Connection(self._config, self._hide, on_tools=self._take_tools)
+            new_listing = partial(Listing, self._config.name, allow=self._allow, hide=self._hide)
+            self._connection = connection = Connection(
+                self._config, self._hide, new_listing=new_listing, on_tools=self._take_tools
+            )
             self.status = ServerStatus(self._config.name, "starting", self.status.tools)
             tasks.start_soon(self._keep, connection)
         await connection.opened.wait()
@@ -257,13 +263,9 @@ class _Server:
             _LOG.warning("the MCP server %s can't be used: %s", name, connection.failure)
             self.status = ServerStatus(name, "failed", self.status.tools, connection.failure)
 
-    def _take_tools(self, listed: Sequence[types.Tool]) -> None:
-        from graph.mcp.translate import tools_of  # noqa: PLC0415 - slow to import
-
-        name = self._config.name
-        tools, refused = tools_of(name, listed, allow=self._allow, hide=self._hide)
+    def _take_tools(self, listing: Listing) -> None:
         self._listed_at = time.monotonic()
-        self.status = ServerStatus(name, "ready", tools, unusable=", ".join(filter(None, refused))[:_NAMES_CHARS])
+        self.status = ServerStatus(self._config.name, "ready", listing.tools, unusable=listing.unusable)
 
 
 def _no_result(server: str, reason: words.NoResult, detail: str, language: Language, *, limit: float = 0) -> McpResult:

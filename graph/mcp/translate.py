@@ -6,24 +6,21 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
-
-from jsonschema.exceptions import SchemaError
-from jsonschema.validators import validator_for
-from mcp import types
 
 from graph.attachment.image import MAX_IMAGES, read_image
 from graph.core.text import HIDING, plain_text, plain_value
 from graph.mcp.config import asks_first
+from graph.mcp.schema import SchemaError, strict_schema
 from graph.value.error import AttachmentError
-from graph.value.mcp import McpResult, ToolInfo
+from graph.value.mcp import McpResult, ToolInfo, UnusableReason, UnusableTool
 from prompt.system.framing import Language
 from prompt.tool import mcp as words
 
 MOST_TOOLS: Final = 500
 _NAME_CHARS: Final = 64
+_TOOL_NAME_CHARS: Final = 128
 _HASH_CHARS: Final = 8
 _TITLE_CHARS: Final = 100
 _DESCRIPTION_CHARS: Final = 1_024
@@ -33,7 +30,7 @@ _READ_LINES: Final = 20
 _LINE_CHARS: Final = 300
 _NOT_OFFERED: Final = re.compile(r"[^a-zA-Z0-9_-]")
 _ESCAPE: Final = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)")
-_UNPRINTED: Final = re.compile(rf"(?:[\x00-\x1f\x7f-\x9f]|{HIDING.pattern})+")
+_UNPRINTED: Final = re.compile(rf"(?:[\x00-\x1f]|{HIDING.pattern})+")
 _JSON_ESCAPE: Final = re.compile(r"\\(?:u[0-9a-fA-F]{4}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?|.)")
 _PICTURES: Final = {"image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"}
 
@@ -42,43 +39,113 @@ Hide = Callable[[str], str]
 
 def one_line(text: str, hide: Hide, *, most_chars: int = _LINE_CHARS) -> str:
     """Returns a text of a server as one line for people: no control sequences, no secrets, clipped."""
-    shown = hide(plain_text(text))[: _READ_LINES * most_chars]
+    # A secret that the first cut halves stands behind the second.
+    shown = hide(plain_text(text[: 2 * _READ_LINES * most_chars]))[: _READ_LINES * most_chars]
     line = " ".join(_UNPRINTED.sub(" ", _ESCAPE.sub("", shown)).split())
     return line if len(line) <= most_chars else f"{line[: most_chars - 1].rstrip()}…"
 
 
-def tools_of(
-    server: str, listed: Iterable[types.Tool], *, allow: Sequence[str], hide: Hide
-) -> tuple[tuple[ToolInfo, ...], tuple[str, ...]]:
-    """Returns a server's tools by name, and the names of those that can't be used: bad schema or name, or too many."""
-    tools: dict[str, ToolInfo] = {}
-    refused: list[str] = []
-    room = _SCHEMAS_CHARS
-    for tool in listed:
-        text = _text_of_schema(tool.input_schema, hide)
-        is_room = len(text) <= min(room, _SCHEMA_CHARS) and len(tools) < MOST_TOOLS
-        schema = _read_schema(text) if is_room else None
-        if schema is None or tool.name in tools or plain_text(tool.name) != tool.name or not tool.name.strip():
-            refused.append(one_line(tool.name, hide, most_chars=_TITLE_CHARS))
-            continue
-        room -= len(text)
-        mark = tool.annotations
-        is_read_only = mark is not None and mark.read_only_hint is True
-        told = HIDING.sub("", plain_text(tool.description or ""))
-        description = _clipped(hide(told).strip(), _DESCRIPTION_CHARS)
-        title = tool.title or (mark.title if mark else None) or tool.name
-        tools[tool.name] = ToolInfo(
-            server,
-            tool.name,
-            offered_name(server, tool.name),
-            one_line(title, hide, most_chars=_TITLE_CHARS) or tool.name,
+class ProtocolError(ValueError):
+    """A list of tools or a result that can't be read, at `place`."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
+        self.place = place
+
+
+class Listing:
+    """The tools that a server lists, page by page: those that can be used by name, and of others the first ones."""
+
+    def __init__(self, server: str, *, allow: Sequence[str], hide: Hide) -> None:
+        self._server = server
+        self._allow = allow
+        self._hide = hide
+        self._room = _SCHEMAS_CHARS
+        self._tools: dict[str, ToolInfo] = {}
+        self.unusable: tuple[UnusableTool, ...] = ()
+        self.is_full = False
+
+    @property
+    def tools(self) -> tuple[ToolInfo, ...]:
+        return tuple(sorted(self._tools.values(), key=lambda tool: tool.name))
+
+    def take(self, page: object) -> None:
+        """Reads a page; once `is_full`, no more of it. Raises `ProtocolError`."""
+        for number, tool in enumerate(page if isinstance(page, list) else [page]):
+            if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
+                raise ProtocolError(f"tools.{number}.name" if isinstance(page, list) else "tools")
+            name = tool["name"]
+            try:
+                self._tools[name] = self._read(name, tool)
+            except _UnusableError as error:
+                shown = (one_line(text, self._hide, most_chars=_TITLE_CHARS) for text in (name, error.about))
+                self.unusable = (*self.unusable, UnusableTool(next(shown), error.reason, next(shown)))
+            self.is_full = len(self._tools) + len(self.unusable) > MOST_TOOLS
+            if self.is_full:
+                return
+
+    def _read(self, name: str, tool: Mapping[str, Any]) -> ToolInfo:
+        if len(self._tools) == MOST_TOOLS:
+            raise _UnusableError("many")
+        # As it is shown, so that no two look alike.
+        if not name or one_line(name, str, most_chars=_TOOL_NAME_CHARS) != name:
+            raise _UnusableError("name")
+        if name in self._tools:
+            raise _UnusableError("twice")
+        text = _schema_text(tool.get("inputSchema"), self._hide)
+        if len(text) > self._room:
+            raise _UnusableError("many")
+        self._room -= len(text)
+        schema = json.loads(text)
+        mark = tool["annotations"] if isinstance(tool.get("annotations"), dict) else {}
+        is_read_only = mark.get("readOnlyHint") is True
+        told = HIDING.sub("", plain_text(_text(tool.get("description"))))
+        description = _clipped(self._hide(told).strip(), _DESCRIPTION_CHARS)
+        title = _text(tool.get("title")) or _text(mark.get("title")) or name
+        return ToolInfo(
+            self._server,
+            name,
+            offered_name(self._server, name),
+            one_line(title, self._hide, most_chars=_TITLE_CHARS) or name,
             description,
             schema,
-            asks_first(server, tool.name, is_read_only=is_read_only, allow=allow),
-            _hash([tool.name, description, schema, is_read_only]),
+            asks_first(self._server, name, is_read_only=is_read_only, allow=self._allow),
+            _hash([name, description, schema, is_read_only]),
             is_read_only,
         )
-    return tuple(sorted(tools.values(), key=lambda tool: tool.name)), tuple(refused)
+
+
+class _UnusableError(Exception):
+    def __init__(self, reason: UnusableReason, about: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.about = about
+
+
+def _schema_text(raw: object, hide: Hide) -> str:
+    """Returns the JSON schema of the arguments, as every endpoint takes it, whole and without secrets."""
+    try:
+        text = _json(plain_value(raw))
+        if len(text) <= _SCHEMA_CHARS:
+            text = hide(_json(strict_schema(json.loads(text))))
+        if len(text) <= _SCHEMA_CHARS:
+            json.loads(text)  # what is hidden might have been a part of the JSON
+            return text
+    except SchemaError as error:
+        if error.parameter:
+            raise _UnusableError("parameter", error.parameter) from None
+        raise _UnusableError("schema", error.place or "inputSchema") from None
+    except (ValueError, RecursionError):
+        raise _UnusableError("schema", "inputSchema") from None
+    raise _UnusableError("large")
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def offered_name(server: str, tool: str) -> str:
@@ -90,30 +157,6 @@ def offered_name(server: str, tool: str) -> str:
     return f"{clean[: _NAME_CHARS - _HASH_CHARS - 1]}_{_hash([server, tool])[:_HASH_CHARS]}"
 
 
-def _text_of_schema(schema: Mapping[str, Any], hide: Hide) -> str:
-    """Returns the JSON schema of the arguments, whole and without secrets; "" if it isn't JSON."""
-    try:
-        return hide(
-            json.dumps({"type": "object", "properties": {}} | plain_value(schema), ensure_ascii=False, allow_nan=False)
-        )
-    except (ValueError, RecursionError):
-        return ""
-
-
-@lru_cache(maxsize=256)
-def _read_schema(text: str) -> Mapping[str, Any] | None:
-    """Returns a schema from its text, None if an endpoint might refuse it, and with it the whole request.
-
-    Kept, because a large one takes a second.
-    """
-    try:
-        schema: dict[str, Any] = json.loads(text)
-        validator_for(schema).check_schema(schema)
-    except (SchemaError, ValueError, RecursionError):
-        return None
-    return schema if schema["type"] == "object" else None
-
-
 def _hash(value: object) -> str:
     return hashlib.sha256(json.dumps(value, ensure_ascii=True, sort_keys=True).encode()).hexdigest()
 
@@ -122,12 +165,18 @@ def _clipped(text: str, most_chars: int) -> str:
     return text if len(text) <= most_chars else f"{text[: most_chars - 1].rstrip()}…"
 
 
-def result_of(result: types.CallToolResult, *, language: Language, hide: Hide) -> McpResult:
-    """Returns a result's text and pictures, scaled; what is neither, or one picture too many, is named in the text."""
+def result_of(raw: Mapping[str, Any], *, language: Language, hide: Hide) -> McpResult:
+    """Returns a result's text and pictures, scaled; what is neither, or one picture too many, is named in the text.
+
+    What newer servers leave out or send as null is taken as not sent. Raises `ProtocolError`.
+    """
+    content = raw.get("content") or []
+    if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
+        raise ProtocolError("content")
     texts: list[str] = []
     images: list[str] = []
     tries = 0
-    for part in result.content:
+    for part in content:
         text = _text_of(part)
         if text is None:
             name, kind, data = _data_of(part)
@@ -137,20 +186,20 @@ def result_of(result: types.CallToolResult, *, language: Language, hide: Hide) -
                 continue
             text = words.left_out(f"{name} {kind}".strip(), language)
         texts.append(text)
-    if result.structured_content is not None and not _says(texts, result.structured_content):
-        texts.append(json.dumps(result.structured_content, ensure_ascii=False))
+    structured = raw.get("structuredContent")
+    if structured is not None and not _says(texts, structured):
+        texts.append(json.dumps(structured, ensure_ascii=False))
     text = hide(plain_text("\n\n".join(text for text in texts if text.strip())))
-    return McpResult(text or ("" if images else words.EMPTY[language]), tuple(images), result.is_error is True)
+    is_error = raw.get("isError") in (True, "true")
+    return McpResult(text or ("" if images else words.EMPTY[language]), tuple(images), is_error)
 
 
-def _text_of(part: types.ContentBlock) -> str | None:
+def _text_of(part: Mapping[str, Any]) -> str | None:
     match part:
-        case types.TextContent():
-            return _with_letters(part.text)
-        case types.ResourceLink():
-            return str(part.uri)
-        case types.EmbeddedResource(resource=types.TextResourceContents() as resource):
-            return _with_letters(resource.text)
+        case {"type": "text", "text": str(text)} | {"type": "resource", "resource": {"text": str(text)}}:
+            return _with_letters(text)
+        case {"type": "resource_link", "uri": str(address)}:
+            return address
         case _:
             return None
 
@@ -173,15 +222,15 @@ def _letter(escape: re.Match[str]) -> str:
     return letter if len(letter) == 1 and letter.isprintable() and not letter.isascii() else escape[0]
 
 
-def _data_of(part: types.ContentBlock) -> tuple[str, str, str]:
+def _data_of(part: Mapping[str, Any]) -> tuple[str, str, str]:
     """Returns the name, the kind and the Base64 of what isn't text."""
     match part:
-        case types.ImageContent() | types.AudioContent():
-            return "", part.mime_type.lower(), part.data
-        case types.EmbeddedResource(resource=types.BlobResourceContents() as resource):
-            return str(resource.uri), (resource.mime_type or "").lower(), resource.blob
+        case {"type": "image" | "audio", "data": str(data)}:
+            return "", _text(part.get("mimeType")).lower(), data
+        case {"type": "resource", "resource": {"blob": str(data)} as resource}:
+            return _text(resource.get("uri")), _text(resource.get("mimeType")).lower(), data
         case _:
-            return "", part.type, ""
+            return "", _text(part.get("type")), ""
 
 
 def _picture(data: str) -> str:

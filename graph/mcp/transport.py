@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, Protocol
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import httpx2
 from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -32,6 +34,14 @@ _HTTP_SECONDS: Final = 30.0
 _UNITS_PER_SECOND: Final = 1_000
 _UNIT_BYTES: Final = 16 * 1024
 _BURST_SECONDS: Final = 2.0
+# A text costs one, a bracket or comma two: some 200,000 values, or 50,000 parts of a result, which are parsed in 0.3 s.
+_MOST_COST: Final = 500_000
+_MOST_DEPTH: Final = 300
+_QUICK_BYTES: Final = 16 * 1024
+# A text, also one whose end is still to come, a bracket or comma, or the empty line behind an event. No text has a line
+# break, so that a quotation mark outside of JSON hides nothing of what follows.
+_MARK: Final = re.compile(rb'"(?:[^"\\\r\n]++|\\[^\r\n])*+(?:"|(\\?)\Z)?|[\[\]{},]|(?:\r\n?+|\n){2}')
+_in_thread: Final = anyio.to_thread.run_sync
 _FromServer = MemoryObjectReceiveStream[SessionMessage | Exception]
 _ToSession = MemoryObjectSendStream[SessionMessage | Exception]
 _FromSession = MemoryObjectReceiveStream[SessionMessage]
@@ -62,6 +72,35 @@ class Pace:
         cost = (1 + size / _UNIT_BYTES) / _UNITS_PER_SECOND
         self._paid_until = max(self._paid_until, now - _BURST_SECONDS) + cost
         await anyio.sleep(max(self._paid_until - now, 0))
+
+
+class Shape:
+    """Counts what a message of JSON has, and how deep it lies, while its bytes come: nothing is parsed yet."""
+
+    def __init__(self, *, is_events: bool = False) -> None:
+        self._is_events = is_events
+        self._cost = self._depth = 0
+        self._rest = b""
+
+    def take(self, piece: bytes) -> bool:
+        """Returns whether the message is within the bounds, this piece included."""
+        piece = self._rest + piece
+        self._rest = piece[-1:] if self._is_events and piece.endswith((b"\r", b"\n")) else b""
+        for mark in _MARK.finditer(piece):
+            sign = piece[mark.start() : mark.start() + 1]
+            if sign in b"\r\n":
+                if self._is_events:
+                    self._cost = self._depth = 0
+                continue
+            if sign == b'"':
+                self._cost += 1
+                self._rest = self._rest if mark[1] is None else sign + mark[1]
+            else:
+                self._cost += 2
+                self._depth += (sign in b"[{") - (sign in b"]}")
+            if self._cost > _MOST_COST or self._depth > _MOST_DEPTH:
+                return False
+        return True
 
 
 @asynccontextmanager
@@ -105,7 +144,8 @@ async def _read(
     try:
         async for line in _lines(process.stdout, listener, most_bytes):
             await pace.pay(len(line))
-            if (message := _message_of(line)) is not None:  # some servers print greetings
+            message = _message_of(line) if len(line) <= _QUICK_BYTES else await _in_thread(_message_of, line)
+            if message is not None:  # some servers print greetings
                 await to_session.send(SessionMessage(message))
     except (OSError, anyio.ClosedResourceError, anyio.BrokenResourceError):
         pass
@@ -119,31 +159,30 @@ def _message_of(line: bytes) -> JSONRPCMessage | None:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
     # That refuses half of an emoji, which a text that is cut at some length may end with.
     with suppress(ValueError, RecursionError):
-        return jsonrpc_message_adapter.validate_python(plain_value(json.loads(line)), by_name=False)
+        return jsonrpc_message_adapter.validate_python(plain_value(json.loads(line.decode())), by_name=False)
     return None
 
 
 async def _lines(stream: ByteReceiveStream, listener: Listener, most_bytes: int) -> AsyncIterator[bytes]:
-    """Yields the lines of a stream; one over the bound is skipped, and ends the stream if it doesn't end soon."""
+    """Yields the lines of a stream; one over a bound is skipped, and ends the stream if it doesn't end soon."""
     parts: list[bytes] = []
-    size = 0
+    size, shape, is_kept = 0, Shape(), True
     async for chunk in stream:
-        *ends, rest = chunk.split(b"\n")
-        for end in ends:
-            if size + len(end) <= most_bytes:
-                yield b"".join((*parts, end))
-            elif size <= most_bytes:
+        pieces = chunk.split(b"\n")
+        for number, piece in enumerate(pieces, start=1):
+            size += len(piece)
+            if is_kept and (size > most_bytes or not shape.take(piece)):
                 listener.hear_too_large()
-            parts, size = [], 0
-        if size <= most_bytes < size + len(rest):
-            listener.hear_too_large()
-            parts = []
-        size += len(rest)
+                is_kept, parts = False, []
+            if is_kept:
+                parts.append(piece)
+            if number < len(pieces):
+                if is_kept:
+                    yield b"".join(parts)
+                parts, size, shape, is_kept = [], 0, Shape(), True
         if size > _SKIPPED_MESSAGES * most_bytes:
             listener.hear_end(Failure("too_large", f"{_SKIPPED_MESSAGES * most_bytes / 1024**2:g}"))
             return
-        if rest and size <= most_bytes:
-            parts.append(rest)
 
 
 async def _write(process: Process, from_session: _FromSession) -> None:
@@ -205,7 +244,8 @@ async def open_url(config: ServerConfig, listener: Listener, *, most_bytes: int)
         most = math.inf if is_events else most_bytes
         # Compressed, a small body may be a huge one: none was asked for.
         most = 0 if response.headers.get("content-encoding", "identity") != "identity" else most
-        response.stream = _BoundedStream(response.stream, listener, pace, most)
+        response.encoding = "utf-8"  # what is counted is what is read
+        response.stream = _BoundedStream(response.stream, listener, pace, most, Shape(is_events=is_events))
 
     async with (
         httpx2.AsyncClient(
@@ -224,17 +264,18 @@ async def open_url(config: ServerConfig, listener: Listener, *, most_bytes: int)
 class _BoundedStream(httpx2.AsyncByteStream):
     """A body that ends with an error where it is too large."""
 
-    def __init__(self, stream: Any, listener: Listener, pace: Pace, most_bytes: float) -> None:  # noqa: ANN401 - httpx's union of streams
+    def __init__(self, stream: Any, listener: Listener, pace: Pace, most_bytes: float, shape: Shape) -> None:  # noqa: ANN401 - httpx's union of streams
         self._stream = stream
         self._listener = listener
         self._pace = pace
         self._most_bytes = most_bytes
+        self._shape = shape
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
         async for chunk in self._stream:
             size += len(chunk)
-            if size > self._most_bytes:
+            if size > self._most_bytes or not self._shape.take(chunk):
                 self._listener.hear_too_large()
                 raise httpx2.StreamError(_TOO_LARGE)
             await self._pace.pay(len(chunk))

@@ -38,7 +38,7 @@ _FAILURES: Final[Mapping[FailureKind, str]] = {
     "not_installed": "{about} isn't installed",
     "protocol": "an answer of the server breaks the protocol at {about}",
     "silent": "no answer within {about} s",
-    "too_large": "the server sent more than {about} MB at once",
+    "too_large": "the server sent more than {about} MB or too many values at once",
     "other": "",
 }
 
@@ -59,14 +59,25 @@ class Failure(NamedTuple):
         return ": ".join(filter(None, (_FAILURES[self.kind].format(about=self.about), self.said)))
 
 
+UnusableReason = Literal["name", "twice", "many", "large", "schema", "parameter"]
+
+
+class UnusableTool(NamedTuple):
+    """A tool that nobody can choose; `about` is the place in its schema, or the parameter's name."""
+
+    name: str
+    reason: UnusableReason
+    about: str = ""
+
+
 class ServerStatus(NamedTuple):
-    """What is known of a server at the moment; `unusable` are the names of tools that nobody can choose."""
+    """What is known of a server at the moment; of the tools that can't be used the first ones, with the reason."""
 
     name: str
     state: ServerState = "idle"
     tools: tuple[ToolInfo, ...] = ()
     failure: Failure | None = None
-    unusable: str = ""
+    unusable: tuple[UnusableTool, ...] = ()
 
 
 class McpResult(NamedTuple):

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from graph.value.client import ClientOptions
 from graph.value.error import TurnfoldError
 from graph.value.event import CallRetried, PendingCall
-from graph.value.mcp import Failure
+from graph.value.mcp import Failure, UnusableTool
 from graph.value.record import Record, WordKind
 
 # How far ahead the turn from which folding pays is looked for.
@@ -456,14 +456,14 @@ class McpTool(NamedTuple):
 class McpServer(NamedTuple):
     """An MCP server and its tools; while it isn't ready, only those that are chosen.
 
-    `unusable` are the names of tools that it has and nobody can choose.
+    `unusable` are the first tools that it has and nobody can choose.
     """
 
     name: str
     state: McpState
     tools: tuple[McpTool, ...]
     failure: Failure | None = None
-    unusable: str = ""
+    unusable: tuple[UnusableTool, ...] = ()
 
 
 @dataclass(frozen=True)

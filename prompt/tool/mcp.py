@@ -45,8 +45,8 @@ _NO_RESULT: Final[Mapping[NoResult, Mapping[Language, str]]] = {
         "en": "nothing came from the tool for {limit:g} s. It was cancelled, but may have taken effect.",
     },
     "too_large": {
-        "ko": "도구의 결과가 {limit:g}MB를 넘어 받지 않았습니다. 더 적게 요청하세요.",
-        "en": "the tool's result is larger than {limit:g} MB and wasn't read. Ask for less.",
+        "ko": "도구의 결과가 {limit:g}MB를 넘거나 값이 너무 많아 받지 않았습니다. 더 적게 요청하세요.",
+        "en": "the tool's result is larger than {limit:g} MB or has too many values, and wasn't read. Ask for less.",
     },
     "wants_input": {
         "ko": "도구가 실행 중에 모델의 답, 사용자의 입력 또는 폴더 목록을 요구했습니다. 도구에는 이런 것을 주지 않으므로 결과가 없습니다.",

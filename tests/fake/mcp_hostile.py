@@ -61,7 +61,7 @@ class _Hostile:
         elif method == "tools/list":
             result = {"tools": self._tools()}
             if (_FOLDER / "odd").exists():
-                del result["tools"][2]["inputSchema"]
+                del result["tools"][2]["name"]
         elif method == "tools/call":
             _note("calls", params["name"])
             called = getattr(self, f"_call_{params['name']}")(params, message)

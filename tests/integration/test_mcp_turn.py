@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -13,7 +14,7 @@ from graph.value.mcp import McpResult
 from graph.value.view import TurnOptions, Word
 from prompt.system.framing import CUT_OFF
 from prompt.system.framing import DECLINED as UNMADE
-from prompt.tool.words import DECLINED
+from prompt.tool.words import DECLINED, UNREADABLE
 from tests.fake.body import content_of, faults, roles, tool_names
 from tests.fake.chat import Chat, names, question
 from tests.fake.mcp_servers import ERASE, LOOK, WRITE, ScriptedServers, mcp_tool, picture, until_stopped
@@ -114,9 +115,53 @@ def test_call_that_asks_waits_and_nothing_of_its_answer_runs_before(
 
 
 def test_what_is_asked_reads_as_it_is(chat: Chat, server: FakeOpenAI) -> None:
-    call = ScriptedCall(WRITE.offered, '{"text": "우유\u202etxt\U000e0061"}', "call-write")
+    signs = "\u202e\U000e0061\ufe00\ufe0f\U000e0100\U000e01ef\u200b\u00ad\u3164\u0085\u2028"
+    call = ScriptedCall(WRITE.offered, f'{{"text": "우유😀{signs}"}}', "call-write")
     (pending,) = asked(chat, server, call).calls
-    assert pending.arguments == '{\n  "text": "우유\\u202etxt\\udb40\\udc61"\n}'
+    escaped = json.dumps(signs)[1:-1]
+    assert pending.arguments == f'{{\n  "text": "우유😀{escaped}"\n}}'
+
+
+def test_signs_of_emoji_stay_in_what_is_said(chat: Chat, server: FakeOpenAI, servers: ScriptedServers) -> None:
+    said = "회의 ❤️ 👨‍👩‍👧 ⚠️ 준비됐나요?"
+    server.script(tools(LOOKS), text(said))
+    servers.results["look"] = McpResult(said)
+    chat.say(said)
+    assert (chat.last_turn.user_text, chat.last_turn.answer_text) == (said, said)
+    assert results(server.bodies("chat")[-1]) == [said]
+
+
+def test_call_that_cant_be_read_asks_nobody(chat: Chat, server: FakeOpenAI, servers: ScriptedServers) -> None:
+    server.script(tools(ScriptedCall(WRITE.offered, '{"text": "우', "call-write")), text("못 적었습니다."))
+    assert isinstance(chat.say(question(2))[-1], TurnFinished)
+    assert results(server.bodies("chat")[-1]) == [UNREADABLE["ko"]]
+    assert servers.calls == []
+
+
+def test_words_for_all_of_the_chat_add_up(chat: Chat, server: FakeOpenAI, servers: ScriptedServers) -> None:
+    for call, name in ((WRITES, "write"), (ERASES, "erase")):
+        asked(chat, server, call)
+        server.script(text("했습니다."))
+        answer(chat, **{name: "always"})
+    server.script(tools(WRITES, ERASES), text("다 했습니다."))
+    assert isinstance(chat.say(question(4))[-1], TurnFinished)
+    assert sorted(name for name, _ in servers.calls) == ["erase", "erase", "write_note", "write_note"]
+
+
+def test_word_is_taken_back_for_one_tool_and_not_for_one_whose_name_goes_on(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    longer = mcp_tool("write_note_to_all")
+    chat = open_chat(mcp=ScriptedServers((WRITE, longer)))
+    server.script(text("첫 답입니다."))
+    chat.say(question(1))
+    chat.service.mcp.choose(chat.session_id, [WRITE.offered, longer.offered])
+    asked(chat, server, WRITES, ScriptedCall(longer.offered, "{}", "call-all"))
+    server.script(text("했습니다."))
+    answer(chat, write="always", all="always")
+    chat.service.mcp.ask_again(chat.session_id, WRITE.offered)
+    (shown,) = chat.service.mcp.choices(chat.session_id).servers
+    assert {tool.name: tool.is_allowed for tool in shown.tools} == {"write_note": False, "write_note_to_all": True}
 
 
 def test_call_that_is_declined_is_not_made_and_the_model_is_told(
@@ -330,6 +375,11 @@ def test_branch_and_export_leave_the_wait_as_it_is(chat: Chat, server: FakeOpenA
     lines = chat.service.sessions.export(chat.session_id)
     (imported,) = chat.service.sessions.import_session(lines)
     assert chat.service.mcp.choices(imported).count == 0  # nobody has chosen them for this one
+    other = Chat(chat.service, imported)
+    assert (other.last_turn.status, other.last_turn.pending, other.view.is_asking) == ("stopped", (), False)
+    server.script(text("그러지요."))
+    assert isinstance(other.say(question(5))[-1], TurnFinished)
+    assert results(server.bodies("chat")[-1]) == [UNMADE["ko"]]
     chat.service.sessions.delete(imported)
     assert chat.service.mcp.pending(chat.session_id) == pending
     server.script(text("적었습니다."))

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from component.words.wording import words_of
 from graph.value.error import BusyError
 from graph.value.event import PendingCall
-from graph.value.mcp import Failure
+from graph.value.mcp import Failure, UnusableTool
 from graph.value.view import McpServer, ToolStep
 from tests.fake.picture import picture
 from tests.fake.scripted_mcp import FILES, READ, WRITE, write_call
@@ -187,8 +187,13 @@ def test_a_server_that_failed_is_named_with_its_last_line_and_started_again(
 
 
 def test_what_a_server_has_but_nobody_can_choose_is_named(page: AppTest, service: ScriptedService) -> None:
-    opened(page, service, "", FILES._replace(unusable="a*b, c"), FILES._replace(name="empty", tools=()))
-    assert KOREAN.tools.unusable.format(names="a\\*b, c") in page_text(page)
+    unusable = UnusableTool("a*b", "schema", "properties.*.type"), UnusableTool("c", "name")
+    many = tuple(UnusableTool(f"t{number}", "many") for number in range(20))
+    servers = FILES._replace(unusable=unusable), FILES._replace(name="full", tools=(), unusable=many)
+    opened(page, service, "", *servers, FILES._replace(name="empty", tools=()))
+    shown = page_text(page)
+    assert "사용할 수 없는 도구: a\\*b (모델 서버가 받지 않는 스키마: properties.\\*.type), c (이름이" in shown
+    assert ("t11 (" in shown, "t12 (" in shown, ", …" in shown) == (True, False, True)
     assert KOREAN.tools.none_offered in page_text(page)
 
 
@@ -198,7 +203,7 @@ def test_a_turn_asks_and_goes_on_with_a_word(page: AppTest, service: ScriptedSer
         service, PendingCall("call-1", "my_files", "write", "Write *a* file", '{\n  "path": "a.txt"\n}')
     )
     open_page(page, identifier)
-    assert "**my\\_files** 서버의 **Write \\*a\\* file** 도구" in page_text(page)
+    assert "**my\\_files** 서버의 **write** (Write \\*a\\* file) 도구" in page_text(page)
     assert '"path": "a.txt"' in page.code[0].value
     assert keys(page).isdisjoint({"retry", "regenerate"})
     assert "stop" in keys(page)

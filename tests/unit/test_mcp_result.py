@@ -8,17 +8,41 @@ import pytest
 from mcp import types
 
 from graph.attachment import MAX_IMAGES
-from graph.mcp.translate import MOST_TOOLS, offered_name, result_of, tools_of
-from graph.value.mcp import McpResult
+from graph.mcp.translate import MOST_TOOLS, Listing, ProtocolError, offered_name, result_of
+from graph.value.mcp import McpResult, ToolInfo
 from tests.fake.picture import bomb, opened, picture
 
 ROWS = [{"id": 1, "name": "Mina"}, {"id": 2, "name": "Jun"}]
 
 
+def sent(content: list[types.ContentBlock], **more: object) -> dict[str, object]:
+    parts = [part.model_dump(by_alias=True, mode="json", exclude_none=True) for part in content]
+    return {"content": parts, **more}
+
+
+def listed(schema: object, name: str = "tool", **fields: object) -> dict[str, object]:
+    return {"name": name, "inputSchema": schema, **fields}
+
+
+def listing(*tools: dict[str, object]) -> Listing:
+    found = Listing("files", allow=(), hide=lambda text: text.replace("hush", "•••"))
+    found.take([*tools])
+    return found
+
+
+def usable(*tools: dict[str, object]) -> tuple[list[str], list[str]]:
+    found = listing(*tools)
+    return [tool.name for tool in found.tools], [tool.name for tool in found.unusable]
+
+
+def only(tool: dict[str, object]) -> ToolInfo:
+    (found,) = listing(tool).tools
+    return found
+
+
 def text_of(texts: list[str], structured: object) -> str:
     content: list[types.ContentBlock] = [types.TextContent(type="text", text=text) for text in texts]
-    result = types.CallToolResult(content=content, structured_content=structured)
-    return result_of(result, language="en", hide=lambda text: text).text
+    return result_of(sent(content, structuredContent=structured), language="en", hide=lambda text: text).text
 
 
 @pytest.mark.parametrize(
@@ -70,7 +94,7 @@ def image(data: bytes, kind: str = "image/png") -> types.ImageContent:
 
 
 def result(*content: types.ContentBlock) -> McpResult:
-    return result_of(types.CallToolResult(content=list(content)), language="ko", hide=lambda text: text)
+    return result_of(sent(list(content)), language="ko", hide=lambda text: text)
 
 
 def test_pictures_are_scaled_and_what_is_none_is_named() -> None:
@@ -97,17 +121,41 @@ def test_a_result_has_as_many_pictures_as_a_message() -> None:
     assert many.text.count("image/png") == 2
 
 
+def test_pictures_that_cant_be_read_count_too() -> None:
+    shown = result(*[image(b"no picture")] * MAX_IMAGES, image(picture("PNG")))
+    assert (shown.images, shown.text.count("image/png")) == ((), MAX_IMAGES + 1)
+
+
+@pytest.mark.parametrize(
+    ("raw", "read"),
+    [
+        ({"content": [{"type": "text", "text": "ok"}], "isError": None}, McpResult("ok")),
+        ({"structuredContent": {"rows": 3}}, McpResult('{"rows": 3}')),
+        ({"structuredContent": [1, 2], "content": None}, McpResult("[1, 2]")),
+        ({"structuredContent": 7, "content": []}, McpResult("7")),
+        ({"content": [{"type": "text", "text": "no"}], "isError": True, "_meta": None}, McpResult("no", is_error=True)),
+        ({"content": [{"type": "text", "text": "ok", "annotations": None, "_meta": None}]}, McpResult("ok")),
+        ({"content": [{"type": "resource_link", "uri": "a:b", "name": None}]}, McpResult("a:b")),
+        ({"content": [{"type": "resource", "resource": {"text": "words"}}]}, McpResult("words")),
+        ({"content": [{"type": "text", "text": 1}]}, McpResult("[Content that can't be shown: text]")),
+        ({"content": [{"type": "image", "data": "x"}]}, McpResult("[Content that can't be shown: ]")),
+        ({"content": [{"type": "video", "data": "x"}]}, McpResult("[Content that can't be shown: video]")),
+        ({"content": [{}]}, McpResult("[Content that can't be shown: ]")),
+        ({}, McpResult("(The tool ended without a result.)")),
+    ],
+)
+def test_what_servers_leave_out_or_send_as_null_is_not_sent(raw: dict[str, object], read: McpResult) -> None:
+    assert result_of(raw, language="en", hide=str) == read
+
+
+@pytest.mark.parametrize("content", ["none", {"type": "text"}, ["a text"], 7])
+def test_content_that_is_no_list_of_parts_cant_be_read(content: object) -> None:
+    with pytest.raises(ProtocolError):
+        result_of({"content": content, "structuredContent": 7}, language="en", hide=str)
+
+
 def test_a_result_without_content_says_so() -> None:
     assert result() == result(types.TextContent(type="text", text=" \n")) == McpResult("(도구가 내용 없이 끝났습니다.)")
-
-
-def listed(schema: dict[str, object], name: str = "tool", **fields: object) -> types.Tool:
-    return types.Tool(name=name, input_schema=schema, **fields)  # type: ignore[arg-type]  # pydantic reads them
-
-
-def usable(*tools: types.Tool) -> tuple[list[str], tuple[str, ...]]:
-    found, refused = tools_of("files", tools, allow=(), hide=lambda text: text.replace("hush", "•••"))
-    return [tool.name for tool in found], refused
 
 
 def nested(depth: int) -> dict[str, object]:
@@ -128,7 +176,42 @@ def nested(depth: int) -> dict[str, object]:
 )
 def test_a_broken_schema_makes_its_tool_unusable_alone(schema: dict[str, object]) -> None:
     good = listed({"type": "object"}, "good")
-    assert usable(listed(schema, "bad"), good) == (["good"], ("bad",))
+    assert usable(listed(schema, "bad"), good) == (["good"], ["bad"])
+
+
+@pytest.mark.parametrize(
+    ("tool", "reason", "about"),
+    [
+        (listed({"type": "object"}, "a\u200bb"), "name", ""),
+        (listed({"type": "object"}, "a\u00a0b"), "name", ""),
+        (listed({"type": "object"}, "a" * 129), "name", ""),
+        (listed({"type": "object"}, "good"), "twice", ""),
+        (listed({"properties": {"a": {"type": "strin"}}}), "schema", "properties.a.type"),
+        (listed({"properties": {"hush": {"items": 1}}}), "schema", "properties.•••.items"),
+        (listed(None), "schema", "inputSchema"),
+        ({"name": "tool"}, "schema", "inputSchema"),
+        (listed({"properties": {"$filter": {}}}), "parameter", "$filter"),
+        (listed({"description": "x" * 60_000}), "large", ""),
+    ],
+)
+def test_each_tool_that_cant_be_used_has_its_reason(tool: dict[str, object], reason: str, about: str) -> None:
+    found = listing(listed({"type": "object"}, "good"), tool)
+    assert [each.name for each in found.tools] == ["good"]
+    assert [(each.reason, each.about) for each in found.unusable] == [(reason, about)]
+
+
+@pytest.mark.parametrize("page", [None, "tools", {}, [1], [{"inputSchema": {}}], [{"name": 7}]])
+def test_a_list_that_isnt_one_breaks_the_protocol(page: object) -> None:
+    with pytest.raises(ProtocolError, match=r"^tools"):
+        Listing("files", allow=(), hide=str).take(page)
+
+
+@pytest.mark.parametrize(
+    "mark", [None, {}, {"readOnlyHint": None}, {"readOnlyHint": "true"}, {"destructiveHint": False}]
+)
+def test_a_tool_that_isnt_marked_read_only_asks(mark: object) -> None:
+    tool = only(listed({"type": "object"}, annotations=mark))
+    assert (tool.is_read_only, tool.asks) == (False, True)
 
 
 def test_schemas_have_a_bound_together() -> None:
@@ -140,26 +223,27 @@ def test_schemas_have_a_bound_together() -> None:
 def test_tools_over_the_bound_are_named() -> None:
     names = [f"tool_{number:03}" for number in range(MOST_TOOLS + 1)]
     found, refused = usable(*(listed({"type": "object"}, name) for name in names))
-    assert (found, refused) == (names[:-1], (names[-1],))
+    assert (found, refused) == (names[:-1], [names[-1]])
 
 
 def test_a_name_is_usable_once_and_if_it_can_be_stored() -> None:
     plain: dict[str, object] = {"type": "object"}
-    assert usable(*(listed(plain, name) for name in ("a", "a", " ", "nul\x00"))) == (["a"], ("a", "", "nul�"))
+    assert usable(*(listed(plain, name) for name in ("a", "a", " ", "nul\x00"))) == (["a"], ["a", "", "nul�"])
 
 
 def test_what_a_server_says_of_a_tool_is_shown_in_one_line_without_secrets() -> None:
-    schema: dict[str, object] = {"properties": {"a": {"description": "hush"}}}
-    description = "hush\x00\n\u202e\U000e0061" + "d" * 2_000
+    hidden = "\u202e\U000e0061\ufe0f\U000e0100\u200b"
+    schema: dict[str, object] = {"properties": {"a": {"description": f"hu{hidden}sh{hidden}", "title": hidden}}}
+    description = f"hush\x00\n{hidden}" + "d" * 2_000
     tool = listed(schema, description=description, title="A \x1b[31mred\x1b[0m\n\u202etitle, hush")
-    ((found,), _) = tools_of("files", [tool], allow=(), hide=lambda text: text.replace("hush", "•••"))
+    found = only(tool)
     assert found.title == "A red title, •••"
     assert found.description == "•••�\n" + "d" * 1_018 + "…"
-    assert found.schema == {"type": "object", "properties": {"a": {"description": "•••"}}}
+    assert found.schema == {"type": "object", "properties": {"a": {"description": "•••", "title": ""}}}
 
 
 def test_a_fingerprint_is_of_all_that_is_told_and_of_the_mark() -> None:
-    reads = types.ToolAnnotations(read_only_hint=True)
+    reads = {"readOnlyHint": True}
     changed = [
         listed({"type": "object"}, description="Reads."),
         listed({"type": "object"}, description="Reads!"),
@@ -167,7 +251,7 @@ def test_a_fingerprint_is_of_all_that_is_told_and_of_the_mark() -> None:
         listed({"type": "object"}, description="Reads.", annotations=reads),
         listed({"type": "object"}, "other", description="Reads."),
     ]
-    prints = [tools_of("files", [tool], allow=(), hide=str)[0][0].fingerprint for tool in (*changed, changed[0])]
+    prints = [only(tool).fingerprint for tool in (*changed, changed[0])]
     assert len(set(prints)) == len(changed)
     assert prints[0] == prints[-1]
 
