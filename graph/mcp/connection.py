@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from graph.mcp import THREAD_NAME
 from graph.mcp.config import ServerConfig
-from graph.mcp.translate import Hide, Listing, ProtocolError, one_line
+from graph.mcp.translate import Hide, Listing, one_line
 from graph.mcp.transport import open_process, open_url
 from graph.value.mcp import Failure, FailureKind
 from prompt.tool.mcp import NoResult
@@ -26,7 +26,7 @@ _LOG = logging.getLogger(__name__)
 
 _RESULT_MEGABYTES: Final = 8
 _RESULT_BYTES: Final = _RESULT_MEGABYTES * 1024 * 1024
-_LONGEST_CALL_SECONDS: Final = 3_600.0
+LONGEST_CALL_SECONDS: Final = 3_600.0
 _LIST_SECONDS: Final = 30.0
 _CHANGE_SECONDS: Final = 0.5
 _PAGES: Final = 50
@@ -83,11 +83,12 @@ class Connection:
         self._last_line = ""
         self._client: Client | None = None
         self._ended = anyio.Event()
-        self._calls: set[_Call] = set()
+        self._calls: set[Call] = set()
         self.opened = anyio.Event()
         self.closed = anyio.Event()
         self.failure: Failure | None = None
         self.is_outdated = False
+        self._list_seconds = 0.0
 
     @property
     def is_over(self) -> bool:
@@ -151,7 +152,8 @@ class Connection:
         """Reads a changed list soon, for the menu; a call that comes before reads it first."""
         if isinstance(message, types.ToolListChangedNotification) and not self.is_outdated:
             self.is_outdated = True
-            await anyio.sleep(_CHANGE_SECONDS)
+            # One whose list takes long to read can't have it read all the time.
+            await anyio.sleep(max(_CHANGE_SECONDS, 10 * self._list_seconds))
             if self.is_outdated:
                 await self.refresh()
 
@@ -159,8 +161,7 @@ class Connection:
         """Lists the tools anew. Raises `MCPError`, `TimeoutError`, or what an answer that can't be read causes."""
         client = self._open_client()
         self.is_outdated = False
-        listing = self._new_listing()
-        cursor = None
+        listing, cursor, began = self._new_listing(), None, anyio.current_time()
         with anyio.fail_after(_LIST_SECONDS):
             for _ in range(_PAGES):
                 request = types.ListToolsRequest(params=types.PaginatedRequestParams(cursor=cursor))
@@ -169,6 +170,7 @@ class Connection:
                 cursor = page.get("nextCursor")
                 if not isinstance(cursor, str) or len(cursor) > _CURSOR_CHARS or listing.is_full:
                     break
+        self._list_seconds = anyio.current_time() - began
         self._on_tools(listing)
 
     def _open_client(self) -> Client:
@@ -189,7 +191,7 @@ class Connection:
         Raises `NoResultError`.
         """
         client = self._open_client()
-        call = _Call(silence_seconds, on_progress, self._hide)
+        call = Call(silence_seconds, on_progress, self._hide)
         self._calls.add(call)
         try:
             with call.scope:
@@ -252,9 +254,6 @@ class _Unchecked:
     async def __aexit__(self, *error: object) -> None:
         await self._stream.__aexit__(*error)
 
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
     def __aiter__(self) -> Self:
         return self
 
@@ -277,15 +276,15 @@ def _is_small(value: object) -> bool:
     return count <= _SMALL
 
 
-class _Call:
+class Call:
     """A call that runs; its scope ends it at the deadline of silence."""
 
     def __init__(self, silence_seconds: float, on_progress: Callable[[str], None], hide: Hide) -> None:
         now = anyio.current_time()
-        self.scope = anyio.CancelScope(deadline=now + silence_seconds)
+        self.scope = anyio.CancelScope(deadline=now + min(silence_seconds, LONGEST_CALL_SECONDS))
         self.is_too_large = False
         self._silence_seconds = silence_seconds
-        self._last_deadline = now + _LONGEST_CALL_SECONDS
+        self._last_deadline = now + LONGEST_CALL_SECONDS
         self._on_progress = on_progress
         self._hide = hide
         self._told_at = -math.inf
@@ -312,8 +311,8 @@ def _failure_of(error: BaseException) -> Failure:  # noqa: PLR0911 - one for eac
         case ValidationError():
             place = ".".join(map(str, error.errors(include_input=False, include_url=False)[0]["loc"]))
             return Failure("protocol", place)
-        case ProtocolError():
-            return Failure("protocol", error.place)
+        case ValueError(args=(str(place),)):  # of a list of tools
+            return Failure("protocol", place)
         case MCPError() | RuntimeError():  # the client's own, for versions of the protocol that don't fit
             return Failure("ended") if str(error) == _CLOSED else Failure("other", said=str(error))
         case httpx2.HTTPError():

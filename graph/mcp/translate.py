@@ -12,9 +12,9 @@ from typing import Any, Final
 from graph.attachment.image import MAX_IMAGES, read_image
 from graph.core.text import HIDING, plain_text, plain_value
 from graph.mcp.config import asks_first
-from graph.mcp.schema import SchemaError, strict_schema
+from graph.mcp.schema import UnusableError, strict_schema
 from graph.value.error import AttachmentError
-from graph.value.mcp import McpResult, ToolInfo, UnusableReason, UnusableTool
+from graph.value.mcp import McpResult, ToolInfo, UnusableTool
 from prompt.system.framing import Language
 from prompt.tool import mcp as words
 
@@ -45,14 +45,6 @@ def one_line(text: str, hide: Hide, *, most_chars: int = _LINE_CHARS) -> str:
     return line if len(line) <= most_chars else f"{line[: most_chars - 1].rstrip()}…"
 
 
-class ProtocolError(ValueError):
-    """A list of tools or a result that can't be read, at `place`."""
-
-    def __init__(self, place: str) -> None:
-        super().__init__(place)
-        self.place = place
-
-
 class Listing:
     """The tools that a server lists, page by page: those that can be used by name, and of others the first ones."""
 
@@ -70,31 +62,32 @@ class Listing:
         return tuple(sorted(self._tools.values(), key=lambda tool: tool.name))
 
     def take(self, page: object) -> None:
-        """Reads a page; once `is_full`, no more of it. Raises `ProtocolError`."""
+        """Reads a page; once `is_full`, no more of it. Raises `ValueError`: it breaks the protocol at that place."""
         for number, tool in enumerate(page if isinstance(page, list) else [page]):
-            if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
-                raise ProtocolError(f"tools.{number}.name" if isinstance(page, list) else "tools")
-            name = tool["name"]
+            if not isinstance(tool, dict) or not isinstance(name := tool.get("name"), str):
+                raise ValueError(f"tools.{number}.name" if isinstance(page, list) else "tools")  # noqa: TRY004 - what a server sends
             try:
                 self._tools[name] = self._read(name, tool)
-            except _UnusableError as error:
-                shown = (one_line(text, self._hide, most_chars=_TITLE_CHARS) for text in (name, error.about))
-                self.unusable = (*self.unusable, UnusableTool(next(shown), error.reason, next(shown)))
+            except UnusableError as error:
+                told = (
+                    one_line(text, self._hide, most_chars=_TITLE_CHARS) for text in (name, ".".join(error.keys[::-1]))
+                )
+                self.unusable = (*self.unusable, UnusableTool(next(told), error.reason, next(told)))
             self.is_full = len(self._tools) + len(self.unusable) > MOST_TOOLS
             if self.is_full:
                 return
 
     def _read(self, name: str, tool: Mapping[str, Any]) -> ToolInfo:
         if len(self._tools) == MOST_TOOLS:
-            raise _UnusableError("many")
+            raise UnusableError("many")
         # As it is shown, so that no two look alike.
         if not name or one_line(name, str, most_chars=_TOOL_NAME_CHARS) != name:
-            raise _UnusableError("name")
+            raise UnusableError("name")
         if name in self._tools:
-            raise _UnusableError("twice")
+            raise UnusableError("twice")
         text = _schema_text(tool.get("inputSchema"), self._hide)
         if len(text) > self._room:
-            raise _UnusableError("many")
+            raise UnusableError("many")
         self._room -= len(text)
         schema = json.loads(text)
         mark = tool["annotations"] if isinstance(tool.get("annotations"), dict) else {}
@@ -115,29 +108,17 @@ class Listing:
         )
 
 
-class _UnusableError(Exception):
-    def __init__(self, reason: UnusableReason, about: str = "") -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.about = about
-
-
 def _schema_text(raw: object, hide: Hide) -> str:
     """Returns the JSON schema of the arguments, as every endpoint takes it, whole and without secrets."""
     try:
-        text = _json(plain_value(raw))
-        if len(text) <= _SCHEMA_CHARS:
-            text = hide(_json(strict_schema(json.loads(text))))
-        if len(text) <= _SCHEMA_CHARS:
-            json.loads(text)  # what is hidden might have been a part of the JSON
+        plain = plain_value(raw)
+        text = _json(plain)
+        text = hide(_json(strict_schema(plain))) if len(text) <= _SCHEMA_CHARS else text
+        if len(text) <= _SCHEMA_CHARS and json.loads(text):  # what is hidden might be a part of the JSON
             return text
-    except SchemaError as error:
-        if error.parameter:
-            raise _UnusableError("parameter", error.parameter) from None
-        raise _UnusableError("schema", error.place or "inputSchema") from None
     except (ValueError, RecursionError):
-        raise _UnusableError("schema", "inputSchema") from None
-    raise _UnusableError("large")
+        raise UnusableError("schema", "inputSchema") from None
+    raise UnusableError("large")
 
 
 def _text(value: object) -> str:
@@ -168,11 +149,11 @@ def _clipped(text: str, most_chars: int) -> str:
 def result_of(raw: Mapping[str, Any], *, language: Language, hide: Hide) -> McpResult:
     """Returns a result's text and pictures, scaled; what is neither, or one picture too many, is named in the text.
 
-    What newer servers leave out or send as null is taken as not sent. Raises `ProtocolError`.
+    What newer servers leave out or send as null is taken as not sent. Raises `ValueError`.
     """
     content = raw.get("content") or []
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
-        raise ProtocolError("content")
+        raise ValueError("content")
     texts: list[str] = []
     images: list[str] = []
     tries = 0

@@ -26,6 +26,7 @@ _FOLDER: Final = Path(os.environ["MCP_TOOLS_FOLDER"])
 class _Hostile:
     def __init__(self) -> None:
         self._is_changed = False
+        self._listings = 0
         self._lock = threading.Lock()
 
     def run(self) -> None:
@@ -53,7 +54,7 @@ class _Hostile:
     def _answer(self, message: Mapping[str, Any]) -> None:
         params, method = message.get("params", {}), message["method"]
         if method == "initialize":
-            result: dict[str, Any] = {
+            result: dict[str, Any] | str = {
                 "protocolVersion": "1999-01-01" if (_FOLDER / "old").exists() else params["protocolVersion"],
                 "capabilities": {"tools": {"listChanged": True}},
                 "serverInfo": {"name": "wild", "version": "1"},
@@ -70,6 +71,11 @@ class _Hostile:
             result = called
         else:
             self._send({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
+            return
+        if isinstance(result, str):
+            with self._lock:
+                sys.stdout.write(f'{{"jsonrpc": "2.0", "id": {message["id"]}, "result": {result}}}\n')
+                sys.stdout.flush()
             return
         self._send({"id": message["id"], "result": result})
 
@@ -88,6 +94,13 @@ class _Hostile:
         next(tool for tool in tools if tool["name"] == "lying")["outputSchema"] = _EVIL
         broken = {"type": "object", "properties": {"a": {"type": "strin", "minimum": "low"}}}
         tools.append({"name": "broken", "description": "Has a broken schema.", "inputSchema": broken})
+        if (_FOLDER / "quadratic").exists():
+            self._listings += 1
+            values = [{"k": self._listings}, *range(7_000)]
+            slow = {"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"a": {"enum": values}}}
+            tools += [{"name": f"slow_{number}", "inputSchema": slow} for number in range(10)]
+        if (_FOLDER / "many").exists():
+            tools += [{"name": str(number), "inputSchema": {}} for number in range(15_000)]
         tools.append({"name": "a b/한글", "description": "x" * 5_000, "inputSchema": plain})
         return tools
 
@@ -112,6 +125,33 @@ class _Hostile:
 
     def _call_huge(self, _params: Mapping[str, Any], _message: Mapping[str, Any]) -> dict[str, Any]:
         return _text("y" * 9_000_000)
+
+    def _call_parts(self, _params: Mapping[str, Any], _message: Mapping[str, Any]) -> dict[str, Any]:
+        return {"content": _text("a")["content"] * 250_000}
+
+    def _call_most_parts(self, _params: Mapping[str, Any], _message: Mapping[str, Any]) -> dict[str, Any]:
+        return {"content": _text("a")["content"] * 19_000}
+
+    def _call_deep(self, _params: Mapping[str, Any], _message: Mapping[str, Any]) -> str:
+        return '{"content": [], "structuredContent": ' + '{"a":' * 800 + "1" + "}" * 801
+
+    def _call_listing(self, _params: Mapping[str, Any], _message: Mapping[str, Any]) -> dict[str, Any]:
+        for _ in range(200):
+            self._send({"method": "notifications/tools/list_changed"})
+        return _text("listed")
+
+    def _call_long_sampling(self, _params: Mapping[str, Any], _message: Mapping[str, Any]) -> dict[str, Any]:
+        said = [{"role": "user", "content": {"type": "text", "text": "a"}}] * 11_000
+        for number in range(3):
+            params = {"messages": said, "maxTokens": 100}
+            self._send({"id": f"long-{number}", "method": "sampling/createMessage", "params": params})
+        return _text("asked")
+
+    def _call_newer(self, _params: Mapping[str, Any], _message: Mapping[str, Any]) -> dict[str, Any]:
+        return {"structuredContent": {"rows": 3}, "isError": None, "resultType": "complete", "_meta": None}
+
+    def _call_input(self, _params: Mapping[str, Any], _message: Mapping[str, Any]) -> dict[str, Any]:
+        return {"resultType": "input_required", "inputRequests": {}}
 
     def _call_lying(self, _params: Mapping[str, Any], _message: Mapping[str, Any]) -> dict[str, Any]:
         return {"content": [], "structuredContent": {"a": "a" * 60 + "!"}}

@@ -14,7 +14,7 @@ from typing import Any, Final
 from graph.mcp.config import ServerConfig
 from tests.fake.mcp_tools import SECRET
 
-TOOLS: Final = ("calm", "forgetful", "huge", "huge_event", "redirecting", "zipped")
+TOOLS: Final = ("calm", "forgetful", "huge", "huge_event", "newer", "parts", "parts_event", "redirecting", "zipped")
 _HUGE: Final = "z" * 9_000_000
 
 
@@ -109,6 +109,11 @@ class _Handler(_Quiet):
         elif name == "huge_event":
             body = json.dumps(_said(message, _text(_HUGE)))
             self._answer(f"data: {body}\n\n".encode(), headers={"Content-Type": "text/event-stream"})
+        elif name == "parts_event":  # in an encoding whose quotation marks aren't where they seem to be
+            body = f"data: {json.dumps(_said(message, _parts()))}\n\n"
+            self._answer(body.encode(), headers={"Content-Type": "text/event-stream; charset=utf-16"})
+        elif name in ("newer", "parts"):
+            self._reply(message, _parts() if name == "parts" else {"structuredContent": {"rows": 3}, "isError": None})
         elif name == "zipped":
             body = json.dumps(_said(message, _text(_HUGE)))
             self._answer(gzip.compress(body.encode()), headers={"Content-Encoding": "gzip"})
@@ -129,6 +134,10 @@ class _Handler(_Quiet):
 
 def _said(message: Mapping[str, Any], result: object) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": message["id"], "result": result}
+
+
+def _parts() -> dict[str, Any]:
+    return {"content": _text("a")["content"] * 100_000}
 
 
 def _text(text: str) -> dict[str, Any]:

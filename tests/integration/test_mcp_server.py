@@ -232,9 +232,10 @@ def web() -> Iterator[tuple[MisusedWeb, Opened]]:
 
 
 def test_what_a_url_sends_is_bounded(web: tuple[MisusedWeb, Opened]) -> None:
-    for name in ("huge", "huge_event", "zipped"):
+    for name in ("huge", "huge_event", "parts", "parts_event", "zipped"):
         assert web[1].call(name) == McpResult(TOO_LARGE, is_error=True)
         assert web[1].call("calm") == McpResult("calm")
+    assert web[1].call("newer") == McpResult('{"rows": 3}')
 
 
 def test_headers_go_to_the_configured_address_alone(web: tuple[MisusedWeb, Opened]) -> None:
@@ -267,6 +268,54 @@ def test_a_hostile_server_is_listed(wild: Opened) -> None:
 def test_a_result_over_the_bound_isnt_read(wild: Opened) -> None:
     assert wild.call("huge") == McpResult(TOO_LARGE, is_error=True)
     assert wild.call("calm") == McpResult("calm")
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [
+        ("parts", TOO_LARGE),
+        ("most_parts", "a\n\na\n\na"),
+        ("deep", TOO_LARGE),
+        ("long_sampling", "asked"),
+        ("listing", "listed"),
+    ],
+    ids=["parts", "most parts", "deep", "long sampling", "listing"],
+)
+def test_a_large_message_stops_no_other_server(tmp_path: Path, folder: Path, tool: str, said: str) -> None:
+    with opened(hostile_server(tmp_path), good_server(folder)) as both:
+        found = both.tool(tool, "wild")
+        calls = [both.begin(found) for _ in range(3)]
+        beside = Opened(both.servers)
+        look = both.tool("look", "notes")
+        began, slowest = time.monotonic(), 0.0
+        while time.monotonic() - began < 3:
+            at = time.monotonic()
+            assert beside.call(look, subject="x").text
+            slowest = max(slowest, time.monotonic() - at)
+        ended = [call() for call in calls]
+    assert slowest < 1
+    assert all(isinstance(each, McpResult) and each.text.startswith(said) for each in ended)
+
+
+@pytest.mark.parametrize("kind", ["quadratic", "many"])
+def test_a_hostile_list_of_tools_stops_no_other_server(tmp_path: Path, folder: Path, kind: str) -> None:
+    (tmp_path / kind).touch()
+    with opened(hostile_server(tmp_path), good_server(folder)) as both:
+        look, slowest = both.tool("look", "notes"), 0.0
+        listing = both.begin(both.tool("listing", "wild"))
+        began = time.monotonic()
+        while time.monotonic() - began < 3:
+            at = time.monotonic()
+            assert Opened(both.servers).call(look, subject="x").text
+            slowest = max(slowest, time.monotonic() - at)
+        assert listing() == McpResult("listed")
+        assert both.call(both.tool("calm", "wild")) == McpResult("calm")
+    assert slowest < 1
+
+
+def test_results_are_read_as_newer_servers_send_them(wild: Opened) -> None:
+    assert wild.call("newer") == McpResult('{"rows": 3}')
+    assert "asked for a model's answer" in wild.call("input").text
 
 
 def test_a_message_without_end_ends_the_server(wild: Opened, wild_folder: Path) -> None:

@@ -139,10 +139,11 @@ def test_call_that_cant_be_read_asks_nobody(chat: Chat, server: FakeOpenAI, serv
 
 
 def test_words_for_all_of_the_chat_add_up(chat: Chat, server: FakeOpenAI, servers: ScriptedServers) -> None:
-    for call, name in ((WRITES, "write"), (ERASES, "erase")):
+    for call in (WRITES, ERASES):
         asked(chat, server, call)
         server.script(text("했습니다."))
-        answer(chat, **{name: "always"})
+        chat.service.mcp.answer(chat.session_id, {str(call.id): "always"})
+        chat.events()
     server.script(tools(WRITES, ERASES), text("다 했습니다."))
     assert isinstance(chat.say(question(4))[-1], TurnFinished)
     assert sorted(name for name, _ in servers.calls) == ["erase", "erase", "write_note", "write_note"]
