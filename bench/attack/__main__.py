@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench.attack import around, capacity, text
-from bench.attack.run import HEAD, OUTAGE, STRANGER, Attack, Kind, Row, attacked
+from bench.attack import around, capacity, text, tools
+from bench.attack.run import HEAD, OUTAGE, SENT_BY_TOOLS, STRANGER, Attack, Kind, Row, attacked
 from bench.attack.server import Target, model, target
 from tests.fake.postgres import serve_postgres
 
@@ -47,6 +47,8 @@ ATTACKS = (
     Attack("uploads", capacity.unfinished_uploads),
     Attack("all-turns", capacity.all_turns),
     Attack("floods", capacity.floods),
+    Attack("tool-schemas", tools.quadratic_schemas, "tools", SENT_BY_TOOLS),
+    Attack("tool-parts", tools.many_parts, "tools", SENT_BY_TOOLS, seconds=90),
     Attack("database-stall", around.stalled_database, "postgres", OUTAGE, forms=_FULL, seconds=120),
 )
 
@@ -89,7 +91,14 @@ def run_all(attacks: Sequence[Attack], *, is_short: bool) -> list[Row]:
                 if attack.kind not in servers:
                     database = running.enter_context(serve_postgres()) if attack.kind == "postgres" else None
                     has_sign_in = attack.kind == "sign-in"
-                    server = target(folder / str(number), endpoint, has_sign_in=has_sign_in, database=database)
+                    servers_in = tools.servers_in if attack.kind == "tools" else None
+                    server = target(
+                        folder / str(number),
+                        endpoint,
+                        has_sign_in=has_sign_in,
+                        database=database,
+                        servers_in=servers_in,
+                    )
                     servers[attack.kind] = running.enter_context(server)
             except LookupError as error:
                 rows.append(Row(attack.name, attack.bounds, left_out=str(error)))

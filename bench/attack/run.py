@@ -15,7 +15,7 @@ from bench.attack.server import Target
 from bench.attack.watch import MOST_MEMORY, Gauge
 from tests.fake.upload import opened_tab
 
-Kind = Literal["open", "sign-in", "postgres"]
+Kind = Literal["open", "sign-in", "postgres", "tools"]
 HEALTH_SECONDS = 2.0
 _WIDTHS = (20, 82, 6, 6, 6, 7, 13, 0)
 _numbers = itertools.count(1)
@@ -37,6 +37,8 @@ class Bounds:
 
 # All visitors together whom nobody let in have a sixteenth of the budget.
 STRANGER = Bounds(held=80, peak=160)
+# What one server of tools sends.
+SENT_BY_TOOLS = Bounds(held=250, peak=250)
 # The database stands still, so `/health` has to say that, but the page's own answers.
 OUTAGE = Bounds(may_fail=True, health="/_stcore/health")
 

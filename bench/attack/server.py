@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.server import started
-from tests.fake.openai_reply import Body, Reply, hang, text
+from tests.fake.openai_reply import Body, Reply, ScriptedCall, hang, text, tools
 from tests.fake.openai_responder import answer_body, asked_in
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.port import free_port
@@ -22,8 +23,11 @@ LEASE_SECONDS = 6.0
 TIMED = "ask-"
 LONG = "long-"
 HANGING = "hang-"
+# To this one the tool of that name is called first.
+TOOL = "tool-"
 LONG_SECONDS = 8.0
 _PIECES = 40
+_numbers = itertools.count(1)
 _WORDS = "The plan stays as it is, the budget is 1,200 euros, and the tests come first."
 
 
@@ -54,9 +58,14 @@ class Target:
 
 @contextmanager
 def target(
-    folder: Path, endpoint: FakeOpenAI, *, has_sign_in: bool = False, database: PostgresServer | None = None
+    folder: Path,
+    endpoint: FakeOpenAI,
+    *,
+    has_sign_in: bool = False,
+    database: PostgresServer | None = None,
+    servers_in: Callable[[Path], Path] | None = None,
 ) -> Iterator[Target]:
-    """Runs a server in a new folder while the block runs."""
+    """Runs a server in a new folder while the block runs; `servers_in` writes the file of its servers of tools."""
     port = free_port()
     for name in ("project", "tmp"):
         (folder / name).mkdir(parents=True)
@@ -73,6 +82,12 @@ def target(
         "PROJECT_ROOTS": str(folder / "project"),
         "TMPDIR": str(folder / "tmp"),
     }
+    if servers_in:
+        settings |= {
+            "MCP_SERVERS": str(servers_in(folder)),
+            "CHAT_API_TOKENS": f"attacker:mallory:{ATTACKER}:wild__*,other:bob:{OTHER}:notes__*",
+            "TURNS_PER_MINUTE": "100000",
+        }
     if database:
         settings["CHAT_DATABASE_URL"] = database.make_database()
     if has_sign_in:
@@ -93,6 +108,9 @@ def model(turn_seconds: float) -> Iterator[FakeOpenAI]:
 
     def answer(body: Body) -> Reply:
         asked = asked_in(body)
+        if asked.startswith(TOOL) and body["messages"][-1]["role"] != "tool":
+            name = asked.split(maxsplit=1)[0].removeprefix(TOOL)
+            return tools(ScriptedCall(name, '{"subject": "budget"}', f"call-{next(_numbers)}"))
         if asked.startswith(HANGING):
             return hang("I begin, and ")
         if not asked.startswith((TIMED, LONG)):

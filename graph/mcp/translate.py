@@ -32,6 +32,7 @@ _NOT_OFFERED: Final = re.compile(r"[^a-zA-Z0-9_-]")
 _ESCAPE: Final = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)")
 _UNPRINTED: Final = re.compile(rf"(?:[\x00-\x1f]|{HIDING.pattern})+")
 _JSON_ESCAPE: Final = re.compile(r"\\(?:u[0-9a-fA-F]{4}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?|.)")
+_UNSTORABLE: Final = re.compile(r"\\u0000|[\ud800-\udfff]")
 _PICTURES: Final = {"image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"}
 
 Hide = Callable[[str], str]
@@ -111,8 +112,8 @@ class Listing:
 def _schema_text(raw: object, hide: Hide) -> str:
     """Returns the JSON schema of the arguments, as every endpoint takes it, whole and without secrets."""
     try:
-        plain = plain_value(raw)
-        text = _json(plain)
+        text = _json(raw)
+        plain = plain_value(raw) if _UNSTORABLE.search(text) else raw
         text = hide(_json(strict_schema(plain))) if len(text) <= _SCHEMA_CHARS else text
         if len(text) <= _SCHEMA_CHARS and json.loads(text):  # what is hidden might be a part of the JSON
             return text
