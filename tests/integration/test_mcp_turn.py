@@ -581,6 +581,17 @@ def test_program_has_only_tools_that_its_token_names_and_that_need_no_word(
     assert servers.calls == []
 
 
+def test_tool_of_a_program_stands_in_place_of_a_servers_with_its_name(
+    chat: Chat, server: FakeOpenAI, servers: ScriptedServers
+) -> None:
+    own = {"type": "function", "function": {"name": LOOK.offered, "parameters": {"type": "object", "properties": {}}}}
+    client = ClientOptions("editor", tools=(own,), allowed_tools=frozenset({"notes__*"}))
+    server.script(tools(LOOKS))
+    chat.say(question(2), options=TurnOptions(client=client))
+    (body,) = server.bodies("chat")[1:]
+    assert (body["tools"], chat.last_turn.status, servers.calls) == ([own], "requires_action", [])
+
+
 def test_program_waits_for_no_server_that_its_token_cannot_name(
     open_chat: OpenChat, server: FakeOpenAI, servers: ScriptedServers
 ) -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-Area = Literal["core", "recognition", "review", "strategy", "store", "access", "token_guard", "host", "long file"]
+Area = Literal[
+    "core", "recognition", "review", "strategy", "store", "access", "token_guard", "host", "long file", "mcp"
+]
 
 
 @dataclass(frozen=True)

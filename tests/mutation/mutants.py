@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tests.mutation.fold_mutants import CORE, REVIEW, STRATEGY, Mutant, group
+from tests.mutation.mcp_mutants import MCP
 
 _RECOGNITION: Final = (
     *group(
@@ -348,4 +349,5 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     *_HOST,
     *_LONG_FILE,
     *_MADE,
+    *MCP,
 )

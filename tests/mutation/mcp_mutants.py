@@ -1,0 +1,125 @@
+"""The mutants of what servers of tools send, of the tools that a chat uses, and of the user's word on their calls."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.mutation.fold_mutants import group
+
+MCP: Final = (
+    *group(
+        "mcp",
+        "graph/mcp/translate.py",
+        "unit/test_mcp_result",
+        ('mark.get("readOnlyHint") is True', 'mark.get("readOnlyHint") is not False'),
+        ('mark.get("readOnlyHint") is True', "bool(mark)"),
+        ("tries += kind in _PICTURES", "tries = len(images)"),
+        ("if len(self._tools) == MOST_TOOLS:", "if False:"),
+        ("one_line(name, str, most_chars=_TOOL_NAME_CHARS) != name", "not name.strip()"),
+        ("if name in self._tools:", "if False:"),
+        ("self._room -= len(text)", "pass"),
+        ('HIDING.sub("", plain_text(_text(tool.get("description"))))', 'plain_text(_text(tool.get("description")))'),
+        ("text = hide(_json(strict_schema(plain)))", "text = _json(strict_schema(plain))"),
+        ("_hash([name, description, schema, is_read_only])", "_hash([name, description, schema])"),
+        ('raw.get("isError") in (True, "true")', 'raw.get("isError") is not False'),
+        ('content = raw.get("content") or []', 'content = raw["content"]'),
+        ("if structured is not None and not _says(texts, structured):", "if structured is not None:"),
+    ),
+    *group(
+        "mcp",
+        "graph/mcp/schema.py",
+        "unit/test_mcp_schema",
+        ('made.setdefault("items", {})', "pass"),
+        ("key not in _NOT_AT_ROOT and", ""),
+        ("if not _PARAMETER.fullmatch(name):", "if not name:"),
+        ('text.replace(_EMOJI_SIGN, "")', 'text.replace(text, "")'),
+        ("next(branches, None) is None", "False"),
+        ("known if each in choices else", "known if not each else"),
+        ('if key == "allOf" else ()', "if key else ()"),
+        ('if value == "#" or _at(root, value) else None', "if value else None"),
+        ('del made["additionalProperties"]', "pass"),
+        ("or not depth:", "or False:"),
+        ("or _SETS_OF_SETS.search(pattern)", ""),
+        ("_unhidden([*value])", "pass"),
+        ("isinstance(name, str) for name in value", "name for name in value"),
+    ),
+    *group(
+        "mcp",
+        "graph/mcp/transport.py",
+        "unit/test_mcp_shape",
+        ("if self._is_events:\n                    self._cost", "if True:\n                    self._cost"),
+        ("self._rest = self._rest if mark[1] is None else sign + mark[1]", "pass"),
+        ('piece.endswith((b"\\r", b"\\n")) else b""', 'False else b""'),
+        ("or self._depth > _MOST_DEPTH", ""),
+        ('2 * (sign not in b"]}")', "2"),
+    ),
+    *group(
+        "mcp",
+        "graph/mcp/connection.py",
+        "unit/test_mcp_shape",
+        ("min(now + self._silence_seconds, self._last_deadline)", "now + self._silence_seconds"),
+        ("now + min(silence_seconds, LONGEST_CALL_SECONDS)", "now + silence_seconds"),
+    ),
+    *group(
+        "mcp",
+        "graph/mcp/connection.py",
+        "integration/test_mcp_server",
+        ('{**_SHOWN, "raw": message.result}', '{**_SHOWN, "raw": message.result, **message.result}'),
+        ('answer.raw.get("resultType") == "input_required"', "False"),
+    ),
+    *group(
+        "mcp",
+        "graph/mcp/config.py",
+        "unit/test_mcp_config",
+        ("variables[name] = known", "pass"),
+        ("if known is None or not found[2]", "if not found[2]"),
+        ('os.environ.get(name, "") or default if sign', "os.environ.get(name, default) if sign"),
+        ('.removeprefix("env:")', ""),
+        ('asks = pattern.startswith("!")', 'asks = asks or pattern.startswith("!")'),
+    ),
+    *group(
+        "mcp",
+        "graph/node/tool.py",
+        "integration/test_mcp_turn",
+        ('if call["name"] in servers and call["id"] not in unreadable]', 'if call["name"] in servers]'),
+    ),
+    *group(
+        "mcp",
+        "graph/service/mcp.py",
+        "integration/test_mcp_turn",
+        ("if allowance.split()[0] != offered)", "if not allowance.startswith(offered))"),
+    ),
+    *group(
+        "mcp",
+        "graph/service/turns.py",
+        "integration/test_mcp_turn",
+        ("dict.fromkeys((*session.mcp_allowed, *added))", "dict.fromkeys(added)"),
+    ),
+    *group(
+        "mcp",
+        "graph/service/access.py",
+        "integration/test_mcp_turn",
+        ("return tool.offered not in client.tool_names and any(", "return any("),
+    ),
+    *group(
+        "mcp",
+        "graph/service/sessions.py",
+        "integration/test_mcp_turn",
+        ('if last is not None and last.status == "asking":', "if False:"),
+    ),
+    *group(
+        "mcp",
+        "graph/worker/turn_log.py",
+        "integration/test_mcp_turn",
+        (
+            '_shown(json.dumps(call["args"], ensure_ascii=False, indent=2))',
+            'json.dumps(call["args"], ensure_ascii=False, indent=2)',
+        ),
+    ),
+    *group(
+        "mcp",
+        "component/chat/tool_question.py",
+        "page/test_page_tools",
+        ("escape_label(call.tool)", "escape_label(call.title)"),
+    ),
+)
