@@ -18,7 +18,7 @@ from graph.core.manifest import Block, Manifest
 from graph.core.open_question import without_answered
 from graph.core.pin import PIN, ContextBlock, Pin, place_pins, unsent
 from graph.core.text import estimate_tokens, message_tokens, sum_tokens
-from graph.core.turn import extract_current_turn, label_of, labelled, unlabelled, with_words, words_of
+from graph.core.turn import extract_current_turn, goes_on, label_of, labelled, unlabelled, with_words, words_of
 from graph.value.record import HistoryEntry, LedgerLine
 from prompt.system import chat
 from prompt.system.framing import CONTINUED, CURRENT_PART, LEDGER_HEADING, SUMMARY_HEADING, Language
@@ -225,7 +225,7 @@ def raw_messages(messages: Messages, language: Language) -> list[AnyMessage]:
 
     Where a compaction ends inside a turn, a fixed user message replaces the folded beginning of the turn.
     """
-    raw = list(messages)
+    raw = [message for message in messages if not goes_on(message)]
     if raw and not isinstance(raw[0], HumanMessage):
         raw.insert(0, HumanMessage(CONTINUED[language], id=f"continued-{raw[0].id}"))
     return raw

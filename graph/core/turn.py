@@ -211,6 +211,15 @@ def closing_messages(
     return closing
 
 
+def going_on(message_id: str) -> AIMessage:
+    """Returns the end of a turn whose program brought results and its user's next words: no model is sent it."""
+    return AIMessage("", id=message_id, additional_kwargs={MARK: {"goes_on": True}})
+
+
+def goes_on(message: AnyMessage) -> bool:
+    return isinstance(message, AIMessage) and not message.content and _mark(message).get("goes_on") is True
+
+
 def status_of(closing: Closing) -> ClosedStatus:
     return "stopped" if closing == "unanswered" else closing
 
@@ -221,10 +230,10 @@ def is_archived(partial_text: str, open_turn: Sequence[AnyMessage]) -> bool:
     return newest.strip().startswith(partial_text.strip())
 
 
-def closed_mark(message: AnyMessage) -> dict[str, object] | None:
+def closed_mark(message: AnyMessage) -> Mapping[str, object] | None:
     """Returns the mark of a closed turn's answer (`closed`, `code`, `is_partial`); None for any other message."""
-    mark = message.additional_kwargs.get(MARK)
-    return mark if isinstance(mark, dict) and "closed" in mark else None
+    mark = _mark(message)
+    return mark if "closed" in mark else None
 
 
 def edited_answer(messages: Sequence[AnyMessage], text: str, new_id: Callable[[], str]) -> list[AnyMessage]:
@@ -242,7 +251,12 @@ def edited_answer(messages: Sequence[AnyMessage], text: str, new_id: Callable[[]
 
 
 def is_edited(message: AnyMessage) -> bool:
-    return bool((message.additional_kwargs.get(MARK) or {}).get("edited"))
+    return bool(_mark(message).get("edited"))
+
+
+def _mark(message: AnyMessage) -> Mapping[str, object]:
+    mark = message.additional_kwargs.get(MARK)
+    return mark if isinstance(mark, dict) else {}
 
 
 def ending_of(

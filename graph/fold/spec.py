@@ -15,7 +15,7 @@ from graph.core.day import day_of, range_of, zone_named
 from graph.core.ledger import LEDGER_TOKENS
 from graph.core.open_question import without_question
 from graph.core.text import measure
-from graph.core.turn import label_of, labelled, text_of
+from graph.core.turn import goes_on, label_of, labelled, text_of
 from graph.fold.fact_find import Fact
 from graph.fold.fact_line import carried_facts, kept_lines, without_marks
 from graph.fold.replaced import is_out, replaced_by
@@ -248,7 +248,8 @@ def fold_of(
     another length or an upper bound replace these fields.
     """
     previous = previous_summary(old, language)
-    messages = (*previous, *(cut(entry.message) for entry in new))
+    said = [entry for entry in new if not goes_on(entry.message)]
+    messages = (*previous, *(cut(entry.message) for entry in said))
     chars = sum(len(text_of(message)) for message in messages)
     new_tokens = sum(entry.tokens for entry in new)
     zone = zone_named(time_zone)
@@ -262,7 +263,7 @@ def fold_of(
         from_position=old[0].from_position if old else new[0].position,
         to_position=new[-1].position if new else old[-1].to_position,
         messages=messages,
-        source_ids=(*joined_id, *(str(entry.message.id) for entry in new)),
+        source_ids=(*joined_id, *(str(entry.message.id) for entry in said)),
         original_chars=sum(record.original_chars for record in old) + sum(entry.chars for entry in new),
         source_chars=chars,
         source_tokens=sum(record.summary_tokens for record in old) + new_tokens,
@@ -276,7 +277,7 @@ def fold_of(
         turn_days=days,
         covered_message_count=sum(record.covered_message_count for record in old) + len(new),
         covered_token_count=sum(record.covered_token_count for record in old) + new_tokens,
-        message_turns=(*(0 for _ in previous), *(entry.turn for entry in new)),
+        message_turns=(*(0 for _ in previous), *(entry.turn for entry in said)),
         carried=carried_facts(
             old, [text_of(entry.message) for entry in new if isinstance(entry.message, HumanMessage)]
         ),

@@ -18,7 +18,7 @@ from graph.core.attached import content_of, question_of, urls_of
 from graph.core.language import user_language
 from graph.core.text import has_visible, plain_text, plain_value
 from graph.core.thinking import split_whole
-from graph.core.turn import IMAGE_MARK, closing_messages, is_complete, text_of, unanswered_calls, words_of
+from graph.core.turn import IMAGE_MARK, closing_messages, going_on, is_complete, text_of, unanswered_calls, words_of
 from graph.value.client import ClientMessage, ClientRole, is_image_url
 from graph.value.error import InputError
 from graph.value.event import ClientCall
@@ -96,11 +96,13 @@ def continued(
     id_prefix: str,
     language: Language,
     not_run: Collection[str] = (),
+    is_all: bool = False,
 ) -> list[AnyMessage]:
     """Returns what a program, but not its user, says further of a turn that has begun: results, and answers of others.
 
     A copy of the turn's newest calls and results that it has are left out. Further results come first, in the order of
     the calls; in the end each call has a result and each result a call. The program hasn't run the calls of `not_run`.
+    `is_all`: the turn ends with it, as its user has said something else.
     """
     messages = _with_archived_ids(begun, messages)
     calls = {str(call["id"]): call["args"] for call in newest_calls(begun)}
@@ -110,7 +112,8 @@ def continued(
     first = next((at for at, message in enumerate(said) if message.role != "tool"), len(said))
     for message in (*sorted(said[:first], key=lambda each: places.get(each.call_id, len(places))), *said[first:]):
         history.add(message)
-    return history.end_calls()[len(begun) :]
+    history.end_calls()
+    return (history.end_turn() if is_all else history.turns)[-1][len(begun) :]
 
 
 def said_by(message: AnyMessage, pictures: Mapping[str, str], ids: Mapping[str, str]) -> ClientMessage:
@@ -158,7 +161,7 @@ class _History:
     def __init__(
         self, id_prefix: str, language: Language, begun: Sequence[AnyMessage] = (), not_run: Collection[str] = ()
     ) -> None:
-        self._turns: list[list[AnyMessage]] = [[*begun]] if begun else []
+        self.turns: list[list[AnyMessage]] = [[*begun]] if begun else []
         self._not_run = not_run
         self._language: Language = language
         self._id_prefix = id_prefix
@@ -169,8 +172,8 @@ class _History:
     def add(self, message: ClientMessage) -> None:
         if message.role == "user":
             self.end_turn().append([question_of(message.text, message.images, message_id=self._new_id())])
-        elif not self._turns:
-            self._turns.append([HumanMessage(ASSISTANT_BEGAN[self._language], id=self._new_id())])
+        elif not self.turns:
+            self.turns.append([HumanMessage(ASSISTANT_BEGAN[self._language], id=self._new_id())])
         if message.role == "assistant":
             self._add_answer(message)
         elif message.role == "tool":
@@ -178,41 +181,43 @@ class _History:
 
     def end_turn(self) -> list[list[AnyMessage]]:
         """Closes the last turn and returns all of them."""
-        if self._turns and not is_complete(self._turns[-1]):
-            turn, language = self._turns[-1], self._language
+        if self.turns and isinstance(self.turns[-1][-1], ToolMessage):
+            self.end_calls().append(going_on(self._new_id()))
+        elif self.turns and not is_complete(self.turns[-1]):
+            turn, language = self.turns[-1], self._language
             turn += closing_messages(
                 turn, status="unanswered", code="", partial_text="", language=language, message_id=self._new_id()
             )
         self._waiting = {}
-        return self._turns
+        return self.turns
 
     def _add_answer(self, message: ClientMessage) -> None:
         self.end_calls()
         names = [_BAD_IN_NAME.sub("_", call.name)[:_NAME_CHARS] or _UNNAMED for call in message.calls]
         calls = [self._new_call(name, _arguments_of(call)) for name, call in zip(names, message.calls, strict=True)]
         self._waiting = {call.id: str(ours["id"]) for call, ours in zip(message.calls, calls, strict=True)}
-        self._turns[-1].append(self._answer(message.text, calls))
+        self.turns[-1].append(self._answer(message.text, calls))
 
     def _add_result(self, message: ClientMessage) -> None:
         call_id = self._waiting.pop(message.call_id, None)
         call_id = self._make_call() if call_id is None else call_id
-        self._turns[-1].append(ToolMessage(message.text, tool_call_id=call_id, id=self._new_id()))
+        self.turns[-1].append(ToolMessage(message.text, tool_call_id=call_id, id=self._new_id()))
 
     def _make_call(self) -> str:
         """Adds a call for a result without one, to the preceding answer if it has no calls; returns its id."""
         self.end_calls()
-        turn, call = self._turns[-1], self._new_call(_UNNAMED, {})
+        turn, call = self.turns[-1], self._new_call(_UNNAMED, {})
         text = turn.pop().text if isinstance(turn[-1], AIMessage) else ""
         turn.append(self._answer(text, [call]))
         return str(call["id"])
 
     def end_calls(self) -> list[AnyMessage]:
         """Returns the last turn, without an answer if there is none, but with a result of each call."""
-        for call_id in unanswered_calls(self._turns[-1]):
+        for call_id in unanswered_calls(self.turns[-1]):
             text = (NOT_RUN if call_id in self._not_run else NO_RESULT)[self._language]
-            self._turns[-1].append(ToolMessage(text, tool_call_id=call_id, id=self._new_id(), status="error"))
+            self.turns[-1].append(ToolMessage(text, tool_call_id=call_id, id=self._new_id(), status="error"))
         self._waiting = {}
-        return self._turns[-1]
+        return self.turns[-1]
 
     def _answer(self, text: str, calls: list[ToolCall]) -> AIMessage:
         reason = "tool_calls" if calls else "stop"

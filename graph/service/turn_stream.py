@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -156,7 +157,8 @@ def _exchange_of(stores: ChatStores, response_key: ResponseKey) -> tuple[list[An
     ]
     ours = (index for index, message in enumerate(made) if isinstance(message, AIMessage) and not is_imported(message))
     first = next(ours, len(made))
-    return asked + made[:first], made[first:]
+    # What a program brought behind the calls, with its user's next words, is no part of the response.
+    return asked + made[:first], [*takewhile(lambda message: not is_imported(message), made[first:])]
 
 
 def read_end(access: SessionAccess, response_key: ResponseKey, matched: Matched) -> CompletionEnd:

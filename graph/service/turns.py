@@ -153,7 +153,7 @@ class Turns:
         turn, messages = self._open_turn(lease.session_id)
         if turn is not None and newest_calls(messages):
             first = next((at for at, message in enumerate(imported) if message.role == "user"), len(imported))
-            self._add(lease, turn, messages, imported[:first])
+            self._add(lease, turn, messages, imported[:first], is_all=True)
             imported = imported[first:]
         # Behind a turn that is left open, it would stay open for good: only the last one is closed.
         self._access.recovery.reconcile(lease, self._access.own(lease.session_id))
@@ -161,13 +161,19 @@ class Turns:
             import_history(self._access, lease, imported, client=client, model="")
 
     def _add(
-        self, lease: Lease, turn: TurnRow, begun: Sequence[AnyMessage], added: Sequence[ClientMessage]
+        self,
+        lease: Lease,
+        turn: TurnRow,
+        begun: Sequence[AnyMessage],
+        added: Sequence[ClientMessage],
+        *,
+        is_all: bool = False,
     ) -> list[AnyMessage]:
         """Archives what a program brings to a turn that has begun: calls, their results, answers of other models."""
         if not added:
             return []
         language = self._stores.language(lease.session_id)
-        messages = continued(begun, added, id_prefix=new_prefix(), language=language)
+        messages = continued(begun, added, id_prefix=new_prefix(), language=language, is_all=is_all)
         self._stores.archive.append(lease, owner=self._owner, turn=turn.number, attempt=turn.attempt, messages=messages)
         return messages
 

@@ -21,7 +21,7 @@ from graph.core.pin import (
     budget_tokens,
     fitting,
 )
-from graph.core.turn import headed, undivided, words_of
+from graph.core.turn import goes_on, headed, undivided, words_of
 from graph.model.factory import ChatModels
 from graph.node.state import TurnContext
 from graph.recognise.client_turns import turns_of
@@ -106,7 +106,7 @@ class TurnBlocks:
         asked = turn.row.user_message_id
         preamble = turn.client.preamble if turn.client else ()
         if turns := turns_of(preamble, id_prefix=f"before-{uuid.uuid4().hex}", language=turn.language):
-            said = Said(asked, tuple(message for said in turns for message in said))
+            said = Said(asked, tuple(message for said in turns for message in said if not goes_on(message)))
             return self._blocks.keep(turn.lease, "before", said.text, owner=turn.owner)
         if not turn.is_resumed and turn.row.attempt == 1:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -164,6 +165,7 @@ def test_results_with_words_of_the_user_behind_end_their_turn_and_the_words_begi
     sent = wire.sent()
     assert [content_of(each) for each in sent if each["role"] == "tool"] == [results[0]["content"]]
     assert all(content_of(word) in content_of(sent[-1]) for word in words)
+    assert [each["role"] for each in sent] == ["user", "assistant", "tool", "user"]  # nothing that nobody said
     assert (PICTURE["image_url"]["url"] in str(sent[-1])) == (case == "a picture")
     assert not any(each in texts(sent) for each in (*NO_RESULT.values(), "중지", "stopped", "did not finish"))
     # The next request, with all of it, goes on there.
@@ -171,6 +173,52 @@ def test_results_with_words_of_the_user_behind_end_their_turn_and_the_words_begi
     third = wire.post(*history, user(question(3)))
     assert third.place == (first.session_id, 3)
     assert results[0]["content"] in texts(wire.sent())
+
+
+@pytest.mark.parametrize("case", BEHIND)
+def test_nothing_stands_between_results_and_the_words_behind_them_in_a_history(wire: Wire, case: str) -> None:
+    results, words = BEHIND[case]
+    answered = wire.post(user(SAVE), called("call-1"), *results, *words)
+    assert [each["role"] for each in wire.sent()] == ["user", "assistant", "tool", "user"]
+    wire.post(user(SAVE), called("call-1"), *results, *words, answered.message, user(question(3)))
+    assert [each["role"] for each in wire.sent()] == ["user", "assistant", "tool", "user", "assistant", "user"]
+
+
+def test_a_programs_own_context_has_results_with_words_behind_them(wire: Wire) -> None:
+    own = [user("Use this file."), called("x1"), result("x1", "0417"), user("And be brief."), said("Ok, I will.")]
+    history = wire.chat(1, 2)
+    wire.post(*own, *history, user(question(3)))
+    roles = [each["role"] for each in wire.sent()]
+    assert roles == [*["user", "assistant"] * 2, "user", "assistant", "tool", "user", "assistant", "user"]
+
+
+@pytest.mark.parametrize("said_beside", ["", "Let me look."])
+def test_an_agent_that_puts_words_behind_each_result_is_told_them_alone(
+    wire: Wire, chat: Chat, said_beside: str
+) -> None:
+    asked, places = [user(SAVE)], []
+    for number in range(1, 9):
+        places.append(wire.call(*asked, call_id=f"call-{number}", answer=said_beside).place)
+        assert all("tool_calls" in each for each in wire.sent() if each["role"] == "assistant")
+        call = called(f"call-{number}", content=said_beside)
+        asked += [call, result(f"call-{number}", f"saved {number}"), user(f"Reminder {number}: {question(number)}")]
+    assert places == [(places[0][0], number) for number in range(1, 9)]
+    page = Chat(chat.service, places[0][0])
+    assert [turn.status for turn in page.turns] == ["finished"] * 7 + ["requires_action"]
+    assert {turn.answer_text for turn in page.turns} == {said_beside}
+    page.wait_for_folds()
+    source = texts(wire.server.bodies("summary")[0]["messages"])
+    assert "Reminder 1" in source
+    assert not any(each in source for each in CLOSED_ANSWER.values())
+    assert re.search(r"from=\"assistant\">\s*</", source) is None
+
+
+def test_the_calls_that_words_stand_behind_are_told_again_to_who_tries_again(wire: Wire) -> None:
+    key = {"Idempotency-Key": wire.user}
+    first = wire.call(user(SAVE), headers=key)
+    wire.post(user(SAVE), called("call-1"), result("call-1", "saved"), user("And quickly."))
+    again = wire.post(user(SAVE), headers=key)
+    assert (again.matched, again.message) == ("retry", first.message)
 
 
 def test_words_between_calls_and_results_are_the_same(wire: Wire, server: FakeOpenAI) -> None:
@@ -360,7 +408,7 @@ def test_results_that_come_too_late_are_answered(
     assert page.turns[asked.turn - 1].status == ("failed" if ended == "a failure" else "stopped")
     wire.post(*late)
     told = wire.rounds()
-    assert told[-3 - 2 * len(behind) :][:3] == [("user", SAVE), CALL, ("tool", "saved 0417")]
+    assert told[-3 - len(behind) :][:3] == [("user", SAVE), CALL, ("tool", "saved 0417")]
     assert (told[-1] == ("user", "And quickly.")) == bool(behind)
     assert NO_RESULT["en"] not in texts(wire.sent())
 

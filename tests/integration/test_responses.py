@@ -245,6 +245,30 @@ def test_items_that_leave_out_a_call_are_taken_and_results_alone_are_not(
 PICTURE: Final = "data:image/png;base64,iVBORw0KGgo="
 
 
+@pytest.mark.parametrize("is_whole", [True, False], ids=["whole", "by id"])
+def test_nothing_stands_between_results_and_the_words_behind_them(
+    server: FakeOpenAI, client: openai.OpenAI, sent: dict[str, Any], *, is_whole: bool
+) -> None:
+    sent |= {"tools": [LOOK]}
+    server.script(tools(FIRST))
+    asked: Any = [{"role": "user", "content": "Take a screenshot."}]
+    first = client.responses.create(input=asked, **sent)
+    (call,) = first.output
+    picture = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo="}
+    new = [
+        output(call.call_id, "done"),
+        {"role": "user", "content": [{"type": "input_text", "text": "Here:"}, picture]},
+    ]
+    before = [*asked, *(item.model_dump() for item in first.output)] if is_whole else []
+    named_by: Any = {} if is_whole else {"previous_response_id": first.id}
+    second = client.responses.create(input=[*before, *new], **named_by, **sent)
+    third = client.responses.create(input="And now?", previous_response_id=second.id, **sent)
+    assert [named(each)[0] for each in (second, third)] == [named(first)[0]] * 2
+    roles = [message["role"] for message in server.bodies("chat")[-1]["messages"][1:]]
+    assert roles == ["user", "assistant", "tool", "user", "assistant", "user"]
+    assert "iVBORw0KGgo=" in json.dumps(server.bodies("chat")[-1])
+
+
 @pytest.mark.parametrize("since", ["nothing", "another question", "another attempt", "Stop"])
 @pytest.mark.parametrize("words", ["", "And be quick."])
 def test_results_that_come_again_are_told_with_their_calls(
