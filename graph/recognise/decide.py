@@ -34,7 +34,8 @@ class Decision:
         imported: Messages to be archived before the question, as turns; those before a user's end the waiting turn.
         brought: The client's calls and their results, behind the question, if no turn waits for them.
         preamble: Messages before and between the known ones: the client's own context.
-        context: Messages between the newest known one and the question: sent with it, archived only if too long.
+        context: Messages between the newest known one and those `imported`: sent with the question, archived only if
+            too long.
         told: What the server itself put in front of the request's messages: what a named response answered and said.
         stop_first: Stops the session's running turn first, as the client no longer listens to it.
         group: The chat group that the session has from now on, "" for its own or none.
@@ -208,14 +209,22 @@ def _at(case: Case, match: Match) -> Decision:
         return _fork(case, match, match.turn - 1, imported=case.messages[next(users, 0) : -1])
     if all(link.at <= match.index for link in case.chain.links[:-1]):
         rest = ()  # only tool messages of known turns
+    # A question that was left with its calls stands nowhere else, and is no context that comes with each request.
+    left = [link.at for link in case.unanswered]
     is_last = row.is_last and row.turn == match.turn
-    if not is_last and _has_gone_on(case, match):
+    if is_fork := not is_last and _has_gone_on(case, match):
         has_own = case.known.seen(row.session_id, match.turn)[1]  # a program that moves files behind its history
-        return _fork(case, match, match.turn, **{"context" if has_own else "imported": rest})
-    ends_turn = any(turn.status == "requires_action" for turn in known)
-    behind: dict[str, Any] = {"imported" if ends_turn else "context": rest, "stop_first": match.is_running}
+        left += [match.index + 1] if not has_own else [each.links[0].at for each in case.exchanges if each.is_joined]
+    split = min((at for at in left if at > match.index), default=len(case.messages)) - match.index - 1
+    behind: dict[str, Any] = {"context": rest[:split], "imported": rest[split:]}
+    if is_fork:
+        return _fork(case, match, match.turn, **behind)
+    if any(turn.status == "requires_action" for turn in known):
+        behind = {"imported": rest}
     matched: Matched = "tail" if match.is_tail and not case.request.session else _matched(case, [row])
-    decision = Decision("append", matched, row.session_id, preamble=match.preamble, **behind)
+    decision = Decision(
+        "append", matched, row.session_id, preamble=match.preamble, stop_first=match.is_running, **behind
+    )
     group, fingerprint = case.chain.group if match.stands else "", _fingerprint(case, stands=match.stands and is_last)
     return replace(decision, group=group, fingerprint=fingerprint, is_own=case.is_same_person(row))
 

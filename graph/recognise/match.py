@@ -80,6 +80,11 @@ class Exchange:
         results = frozenset(canonical("tool", each.text) for each in self.messages if each.role == "tool")
         return pictures, results, frozenset(call.id for each in self.messages for call in each.calls)
 
+    @property
+    def is_joined(self) -> bool:
+        """Whether the user speaks more than once: what is said first may have been left without an answer."""
+        return [link.role for link in self.links[:2]] == ["user", "user"]
+
     @cached_property
     def is_telling(self) -> bool:
         """Whether not everybody could have said this: greetings, thanks, "Continue" and "Ok." count for nothing."""

@@ -318,11 +318,12 @@ class Completions:
         sent = request.messages[: len(request.messages) - len(decision.brought)]
         is_asked = bool(sent) and (has_visible(sent[-1].text) or bool(sent[-1].images))
         last = sent[-1] if is_asked else unasked(decision.brought)
-        history, asked = join_questions(decision.context or decision.imported, last)
-        if decision.context and self._has_room(session_id, request, (*decision.preamble, *history, asked)):
-            decision = replace(decision, preamble=(*decision.preamble, *history))
-        else:
-            decision = replace(decision, imported=history)
+        history, asked = join_questions((*decision.context, *decision.imported), last)
+        context = history[: len(decision.context)]
+        if context and not self._has_room(session_id, request, (*decision.preamble, *context, asked)):
+            context = ()
+        preamble, imported = (*decision.preamble, *context), history[len(context) :]
+        decision = replace(decision, preamble=preamble, imported=imported)
         options, wait_seconds = _options_of(request, decision), AFTERMATH_SECONDS if decision.stop_first else 0.0
         return self._turns.send(
             session_id, asked.text, images=asked.images, options=options, wait_seconds=wait_seconds, decision=decision

@@ -271,11 +271,10 @@ class HttpApi:
             sent = request.messages[: len(request.messages) - len(decision.brought)]
             is_asked = bool(sent) and bool(sent[-1].text or sent[-1].images)
             history, asked = join_questions(
-                decision.context or imported, sent[-1] if is_asked else unasked(decision.brought)
+                (*decision.context, *imported), sent[-1] if is_asked else unasked(decision.brought)
             )
-            if decision.context:
-                preamble = (*preamble, *history)
-            elif history:
+            preamble = (*preamble, *history[: len(decision.context)])
+            if history := history[len(decision.context) :]:
                 import_history(self.access, lease, history, client=self.options.name, model="")
             number = self._begin(lease, asked, decision, model=request.model)
         self._append(lease, number, self._further(lease, number, decision.brought))
