@@ -203,7 +203,9 @@ def _at(case: Case, match: Match) -> Decision:
     """Decides by the end of the history: at the newest turn known to the client, or before it."""
     row, rest = match.row, case.messages[match.index + 1 : -1]
     known = case.known.turns(row.session_id, match.turn, match.turn) if rest and rest[0].role != "user" else ()
-    if match.is_replaced or any(turn.status in {"failed", "stopped"} for turn in known):
+    next_role = next((link.role for link in case.chain.links if link.at > match.index), "user")
+    ended = {"failed", "stopped"} | ({"finished"} if next_role == "assistant" else set())
+    if match.is_replaced or any(turn.status in ended for turn in known):
         # The turn is told again: with another answer, or with results that came too late.
         users = (link.at for link in reversed(case.chain.links) if link.role == "user" and link.at <= match.index)
         return _fork(case, match, match.turn - 1, imported=case.messages[next(users, 0) : -1])

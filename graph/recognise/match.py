@@ -389,7 +389,9 @@ def _further(case: Case, match: Match) -> Match:
     rest = [exchange for exchange in case.exchanges if exchange.last > match.index]
     if not rest or match.is_replaced or not case.is_same_person(match.row):
         return match
-    turns = case.known.turns(match.row.session_id, match.turn + 1, _NEWEST_TURN)
+    # A turn of which only what was said beside its calls is known counts as one that the request may have otherwise.
+    is_whole = rest[0].links[0].at > match.index
+    turns = case.known.turns(match.row.session_id, match.turn + is_whole, _NEWEST_TURN)
     alignment = align(rest, turns)
     first, oldest = alignment.pairs[-1] if alignment.pairs else (0, None)
     # With others in place of the turn behind those that are known, the request left the session there.
@@ -446,10 +448,23 @@ def _by_words(case: Case) -> Match | None:
     if len(best) != 1:
         return None
     _, alignment, row = best[0]
+    if (edited := _edited(case, alignment, row)) is not None:
+        return edited
     at, turn = alignment.pairs[alignment.start]
     is_tail = len(alignment.pairs) < case.known.seen(row.session_id, turn.number)[0]
     own, is_running = _left_over(case, case.exchanges[:at], alignment), turn.status == "running"
     return Match(row, turn.number, case.exchanges[at].last, own, is_tail=is_tail, is_running=is_running)
+
+
+def _edited(case: Case, alignment: Alignment, row: FingerprintRow) -> Match | None:
+    """Returns the match at the first turn that has another answer in the request, in front of all that is known."""
+    at, oldest = alignment.pairs[-1]
+    front = {each.asked: number for number, each in reversed([*enumerate(case.exchanges[:at])])}
+    for turn in case.known.turns(row.session_id, 1, oldest.number - 1) if front else ():
+        if turn.answers and (number := front.get(turn.question)) is not None:
+            own = _left_over(case, case.exchanges[:number], alignment)
+            return Match(row, turn.number, case.exchanges[number].last, own, is_replaced=True)
+    return None
 
 
 def _asked_last(case: Case) -> bytes:
