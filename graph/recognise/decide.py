@@ -39,6 +39,7 @@ class Decision:
         told: What the server itself put in front of the request's messages: what a named response answered and said.
         stop_first: Stops the session's running turn first, as the client no longer listens to it.
         group: The chat group that the session has from now on, "" for its own or none.
+        once: For "fork" and "new" with an Idempotency-Key: a name that all tries of the same moment share.
         is_own: False if another person may have begun the session: of it is sent what stands in the request alone.
         fingerprint: Fingerprint that the turn is started with; for "retry", the one of the first try. None for "aside".
     """
@@ -56,6 +57,7 @@ class Decision:
     told: tuple[ClientMessage, ...] = ()
     stop_first: bool = False
     group: str = ""
+    once: str = ""
     fingerprint: OpenFingerprint | None = None
     is_own: bool = True
 

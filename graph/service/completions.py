@@ -97,6 +97,9 @@ class Recognition:
                 previous = replace(previous, is_live=previous.is_live and not told)
             case = Case(request, chain, known, self.models.default_name, previous)
             decision = replace(decide(case, now=self.access.clock()), told=told)
+            if decision.kind in {"fork", "new"} and (key_hash := chain.fingerprint.idempotency):
+                earlier = len(known.find("idempotency", [key_hash]))  # too old to be answered by their response
+                decision = replace(decision, once=f"{key_hash.hex()}-{earlier}")
             is_last = decision.kind in {"append", "regenerate"}
             last = self.access.stores.turns.last(decision.session_id) if is_last else None
             return replace(decision, turn=last.number, attempt=last.attempt) if last else decision
@@ -262,16 +265,17 @@ class Completions:
             case "aside":
                 return self._begin_side_request(request)
             case "fork" | "new":
-                if decision.kind == "new":
-                    session_id = self._sessions.new_id()
-                else:
+                new_id = self._sessions.new_id(decision.once or None)
+                if decision.kind == "fork":
                     after_turn, group, client = decision.after_turn, decision.group, request.options.name
-                    session_id = self._turns.fork(session_id, after_turn=after_turn, group=group, client=client)
+                    self._turns.fork(session_id, after_turn=after_turn, group=group, client=client, new_id=new_id)
+                session_id = new_id
                 try:
                     turn = self._send(session_id, request, decision)
-                except BaseException:  # then nothing of the new session stays
+                except BaseException:  # then nothing of the new session stays, unless another server has begun it
                     with suppress(NotFoundError):
-                        self._sessions.delete(session_id)
+                        if self._access.own(session_id).turn_count <= decision.after_turn:
+                            self._sessions.delete(session_id)
                     raise
             case "append":
                 turn = self._send(session_id, request, decision)
@@ -326,7 +330,13 @@ class Completions:
         decision = replace(decision, preamble=preamble, imported=imported)
         options, wait_seconds = _options_of(request, decision), AFTERMATH_SECONDS if decision.stop_first else 0.0
         return self._turns.send(
-            session_id, asked.text, images=asked.images, options=options, wait_seconds=wait_seconds, decision=decision
+            session_id,
+            asked.text,
+            message_id=f"user-{decision.once}" if decision.once else None,
+            images=asked.images,
+            options=options,
+            wait_seconds=wait_seconds,
+            decision=decision,
         )
 
     def _has_room(self, session_id: str, request: ClientRequest, messages: Iterable[ClientMessage]) -> bool:

@@ -92,7 +92,7 @@ class Sessions:
         """Returns an unused id, always the same for the same `message_id`; the first message creates the session."""
         if message_id is None:
             return new_session_id()
-        return hashlib.sha256(f"{len(self._owner)}:{self._owner}{message_id}".encode()).hexdigest()[:32]
+        return hashlib.sha256(plain_text(f"{len(self._owner)}:{self._owner}{message_id}").encode()).hexdigest()[:32]
 
     def open_example(self, language: Language) -> str:
         """Returns the id of this owner's example chat, made if there is none; no model is called.

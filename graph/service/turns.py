@@ -500,8 +500,12 @@ class Turns:
         take_back_notes(self._access, self._project_turns, session, turn, roles={"human", "ai"})
         return StartedTurn(branch, number)
 
-    def fork(self, session_id: str, *, after_turn: int, group: str = "", client: str = "") -> str:
+    def fork(
+        self, session_id: str, *, after_turn: int, group: str = "", client: str = "", new_id: str | None = None
+    ) -> str:
         """Copies the turns up to `after_turn`, with all their attempts, into a new session, and returns its id.
+
+        Nothing is copied if there is a session `new_id` already.
 
         Records that reach further give way to their sources or to raw turns. Folds cost in the origin only.
 
@@ -509,7 +513,7 @@ class Turns:
             NotFoundError: There is no such turn.
             BusyError: The last turn to copy is in progress.
         """
-        new_id, database = new_session_id(), self._stores.database
+        new_id, database = new_id or new_session_id(), self._stores.database
         # All that is read within takes the connection that writes: with another one each, forks would wait for one
         # another.
         with database.writing(), database.write(session_id=session_id) as connection:
@@ -519,6 +523,8 @@ class Turns:
             live = self._access.live_turn(session_id)
             if live is not None and live.number == after_turn:
                 raise BusyError
+            if self._exists(new_id):
+                return new_id
             copy_session(connection, session_id, new_id, after_turn=after_turn, client=client, group=group)
         return new_id
 

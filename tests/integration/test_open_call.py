@@ -221,6 +221,18 @@ def test_the_calls_that_words_stand_behind_are_told_again_to_who_tries_again(wir
     assert (again.matched, again.message) == ("retry", first.message)
 
 
+def test_a_key_counts_for_ten_minutes_and_is_then_asked_anew_once(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    clock = MovableClock()
+    chat = open_chat(clock=clock)
+    with ServedPrograms(chat.service) as served, served.client() as client:
+        wire, key = Wire(client, chat.session_id, server), {"Idempotency-Key": chat.session_id}
+        first, retry = (wire.post(user(SAVE), headers=key) for _ in "12")
+        clock.move(11 * 60)
+        again, last = (wire.post(user(SAVE), headers=key) for _ in "12")
+    assert retry.place == first.place
+    assert (again.place == last.place, again.session_id == first.session_id) == (True, False)
+
+
 def test_words_between_calls_and_results_are_the_same(wire: Wire, server: FakeOpenAI) -> None:
     server.script(tools(*(ScriptedCall("look", '{"at": "grass"}', f"call-{number}") for number in (1, 2))))
     asked = wire.post(user(SAVE))

@@ -18,7 +18,7 @@ from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.postgres import PostgresServer
 from tests.fake.program import tool
-from tests.fake.resending import Program, Reading, result, user
+from tests.fake.resending import Program, Reading, assistant, result, user
 
 LOOK = tool("look")
 ANSWER = "먼저 복제하고, 그다음에 옮기고, 마지막에 확인합니다."
@@ -235,24 +235,42 @@ def test_the_next_question_at_another_server_waits_for_the_turn_that_its_program
     assert left.last
 
 
-def test_whoever_runs_it_a_turn_is_asked_for_once(here: Chat, there: Chat, server: FakeOpenAI) -> None:
+FIRST = "a first message"
+ONCE = {
+    FIRST: [],
+    "a history from elsewhere": [user("Where?"), assistant("There, says another server.")],
+    "an edited question": [],
+    "a next question": [],
+}
+
+
+@pytest.mark.parametrize("case", ONCE)
+def test_whoever_runs_it_a_turn_is_asked_for_once(here: Chat, there: Chat, server: FakeOpenAI, case: str) -> None:
     program = program_of(here)
-    session_id = program.ask(question(1)).session_id
+    if case in {"an edited question", "a next question"}:
+        program.ask(question(1))
+        program.ask(question(2))
+    before = len(server.bodies("chat"))
+    program.messages = [*(program.messages[:2] if case == "an edited question" else program.messages), *ONCE[case]]
+    program.messages.append(user(f"{question(3)} ({case} of {here.session_id})"))
     readings: list[Reading | BusyError] = []
+    programs = [each for each in (program, other_of(program, there)) for _ in "12"]
+    gate = threading.Barrier(len(programs))
 
     def ask(asking: Program) -> None:
+        gate.wait()
         try:
             readings.append(asking.begin(idempotency_key="once"))
         except BusyError as error:
             readings.append(error)
 
-    program.messages.append(user(question(2)))
-    threads = [threading.Thread(target=ask, args=(each,)) for each in (program, other_of(program, there)) for _ in "12"]
+    threads = [threading.Thread(target=ask, args=(each,)) for each in programs]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    told = {reading.last for reading in readings if isinstance(reading, Reading)}
-    assert len(told) == 1
-    assert len(server.bodies("chat")) == 2
-    assert there.service.sessions.get(session_id).turn_count == 2
+    answered = [reading for reading in readings if isinstance(reading, Reading)]
+    assert len(answered) == len(programs) or case == "a next question"
+    assert len({reading.last for reading in answered}) == 1
+    assert len({reading.completion.session_id for reading in answered}) == 1
+    assert len(server.bodies("chat")) == before + 1
