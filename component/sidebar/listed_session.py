@@ -25,25 +25,29 @@ OPENED_BYTES: Final = 10 * 1024 * 1024
 def draw_session_export(now: PageState, item: SessionItem) -> None:
     labels, sessions, identifier = now.words.sessions, now.service.sessions, item.session_id
     size = sessions.export_size(identifier)
-    with_images = True
     name = file_name(item.title) or file_name(now.words.untitled)
     draw_download = partial(st.download_button, width="stretch", on_click="ignore")
     kind: dict[str, Any] = {"mime": "text/markdown", "key": "export_markdown", "icon": ":material/description:"}
     draw_download(labels.as_markdown, lambda: sessions.export_markdown(identifier), file_name=f"{name}.md", **kind)
-    if size.whole > OPENED_BYTES and size.without_images < size.whole:
-        sizes = {"whole": format_bytes(size.whole), "without": format_bytes(size.without_images)}
-        with_images = not st.checkbox(labels.without_images.format(**sizes), key="export_without_images")
+    with_images = not _leaves_out(labels.without_images, "images", size.whole, size.images)
+    with_whole = not _leaves_out(labels.without_long_texts, "long_texts", size.whole, size.long_texts)
     kind = {"mime": "application/jsonl", "key": "export_json", "icon": ":material/data_object:"}
 
     def read() -> str:
-        return "\n".join(sessions.export(identifier, with_images=with_images))
+        return "\n".join(sessions.export(identifier, with_images=with_images, with_whole=with_whole))
 
     draw_download(labels.as_json, read, file_name=f"{name}.jsonl", **kind)
-    chosen = size.whole if with_images else size.without_images
+    chosen = size.whole - (0 if with_images else size.images) - (0 if with_whole else size.long_texts)
     note = labels.json_note
     if chosen > OPENED_BYTES:
         note = labels.json_too_large.format(size=format_bytes(chosen), limit=format_bytes(OPENED_BYTES))
     widget.draw_note(note)
+
+
+def _leaves_out(label: str, name: str, whole: int, part: int) -> bool:
+    """Offers to leave a part out of a file that is too large to be opened here."""
+    sizes = {"whole": format_bytes(whole), "without": format_bytes(whole - part)}
+    return whole > OPENED_BYTES and part > 0 and st.checkbox(label.format(**sizes), key=f"export_without_{name}")
 
 
 def file_name(title: str) -> str:

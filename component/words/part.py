@@ -485,6 +485,10 @@ class SessionWords(Group):
     without_images = Both(
         "JSON Lines without images: {without} instead of {whole}", "JSON Lines에서 이미지 제외: {whole} 대신 {without}"
     )
+    without_long_texts = Both(
+        "JSON Lines without the whole of long results and files: {without} instead of {whole}",
+        "JSON Lines에서 긴 도구 결과와 파일의 전문 제외: {whole} 대신 {without}",
+    )
 
 
 class SignInWords(Group):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from textwrap import dedent
 from typing import Any, Final
 from uuid import uuid4
@@ -440,22 +441,22 @@ class Sessions:
             if self._stores.sessions.bring_back(session_id, self._owner, within_seconds=RETENTION_SECONDS)
         )
 
-    def export(self, session_id: str, *, with_images: bool = True) -> tuple[str, ...]:
-        """Returns the lines of an export of this session; see `graph.store.transfer`.
+    def export(self, session_id: str, *, with_images: bool = True, with_whole: bool = True) -> tuple[str, ...]:
+        """Returns the lines of an export of this session; see `graph.store.transfer.export_lines`.
 
         All lines are read at once, so that a slow reader doesn't block the database.
         """
         self._access.own(session_id)
-        return tuple(export_lines(self._stores.database, only=session_id, with_images=with_images))
+        database = self._stores.database
+        return tuple(export_lines(database, only=session_id, with_images=with_images, with_whole=with_whole))
 
     def export_size(self, session_id: str) -> ExportSize:
         """Returns how long the lines of an export of this session are."""
         self._access.own(session_id)
-        whole, without = (
-            sum(len(line) + 1 for line in export_lines(self._stores.database, only=session_id, with_images=with_images))
-            for with_images in (True, False)
-        )
-        return ExportSize(whole, without)
+        read = partial(export_lines, self._stores.database, only=session_id)
+        parts = read(), read(with_images=False), read(with_whole=False)
+        whole, without_images, without_long = (sum(len(line) + 1 for line in lines) for lines in parts)
+        return ExportSize(whole, whole - without_images, whole - without_long)
 
     def export_markdown(self, session_id: str) -> str:
         """Returns the session as Markdown to read: its turns with tools used, and its summaries."""

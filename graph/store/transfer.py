@@ -65,10 +65,13 @@ class ReadRow(NamedTuple):
     row: dict[str, Any]
 
 
-def export_lines(database: Database, *, only: str = "", with_images: bool = True) -> Iterator[str]:
+def export_lines(
+    database: Database, *, only: str = "", with_images: bool = True, with_whole: bool = True
+) -> Iterator[str]:
     """Yields a header line, then all rows of all sessions (or of `only`), from one snapshot.
 
-    Without images, the messages still refer to them.
+    Without images, the messages still refer to them. Without the whole of long results and files, the messages have as
+    much of them as models are sent.
     """
     tables = [table for table in _TABLES.values() if with_images or table is not image_table]
     wanted = select(session_table.c.session_id).where(session_table.c.deleted_at.is_(None))
@@ -81,6 +84,8 @@ def export_lines(database: Database, *, only: str = "", with_images: bool = True
         for session_id in list(ids):
             for table in tables:
                 for row in _rows(connection, table, session_id):
+                    if table is message_table and not with_whole:
+                        row["whole_text"] = ""
                     yield json.dumps({"table": table.name, "row": row})
 
 

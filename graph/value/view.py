@@ -33,10 +33,11 @@ FoldWhen = Literal["due", "pays"]
 
 
 class ExportSize(NamedTuple):
-    """Characters of an export, all of them ASCII, with and without images."""
+    """Characters of an export, all of them ASCII, and how many of them are images, and the whole of long texts."""
 
     whole: int
-    without_images: int
+    images: int
+    long_texts: int
 
 
 class MissingFact(NamedTuple):

@@ -90,7 +90,7 @@ class ScriptedService:
         self.calls: list[str] = []
         self.deleted_when_asked_for = ""
         self.reset_after = 0
-        self.size = ExportSize(2_000, 2_000)
+        self.size = ExportSize(2_000, 0, 0)
         self.now = START
         self.gauge_now = Gauge(sent_tokens=1416, window_tokens=8192)
         self._numbers = itertools.count(1)

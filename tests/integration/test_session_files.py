@@ -395,8 +395,9 @@ def test_a_chat_with_large_pictures_is_told_to_be_large_and_comes_back_without_t
         chat.events()
     size = sessions.export_size(chat.session_id)
     exported = {retained: sessions.export(chat.session_id, with_images=retained) for retained in (True, False)}
-    assert size == tuple(sum(len(line) + 1 for line in lines) for lines in exported.values())
-    assert size.without_images < 50_000 < 2**22 < size.whole
+    whole, without = (sum(len(line) + 1 for line in lines) for lines in exported.values())
+    assert (size.whole, size.images, size.long_texts) == (whole, whole - without, 0)
+    assert without < 50_000 < 2**22 < whole
     assert all(line.isascii() for lines in exported.values() for line in lines)
     (copied,) = sessions.import_session(exported[False])
     copy = Chat(chat.service, copied)
@@ -404,3 +405,26 @@ def test_a_chat_with_large_pictures_is_told_to_be_large_and_comes_back_without_t
     copy.say(question(3))
     assert "image_url" not in str(server.bodies("chat")[-1])
     assert "[image]" in str(server.bodies("chat")[-1])
+
+
+def test_a_chat_with_large_results_and_files_comes_back_without_the_whole_of_them(
+    chat: Chat, server: FakeOpenAI
+) -> None:
+    sessions = chat.service.sessions
+    for number in (1, 2, 3):
+        server.script(tools(ScriptedCall("get_current_time", "{}", f"call-{number}")), text("It is nine."), to="time")
+        chat.say(f"What time is it? ({number})")
+    chat.change("UPDATE message SET whole_text = content || printf('%.*c', 7000000, 'x') WHERE role = 'tool'")
+    size = sessions.export_size(chat.session_id)
+    assert size.long_texts > 21_000_000 > IMPORT_CHARS
+    with pytest.raises(InputError, match="20,000,000"):
+        sessions.import_session(sessions.export(chat.session_id))
+    exported = sessions.export(chat.session_id, with_whole=False)
+    assert sum(len(line) + 1 for line in exported) == size.whole - size.long_texts < 50_000
+    (copied,) = sessions.import_session(exported)
+    copy = Chat(chat.service, copied)
+    assert [(turn.answer_text, len(turn.steps)) for turn in copy.turns] == [("It is nine.", 1)] * 3
+    step = copy.turns[0].steps[0]
+    assert chat.service.turns.whole_result(copied, 1, 1, step.call_id) == step.result
+    copy.say(question(4))
+    assert step.result in str(server.bodies("chat")[-1])

@@ -107,25 +107,34 @@ def test_a_chat_is_renamed_in_a_dialog_that_stays_until_it_is_closed(page: AppTe
 
 
 @pytest.mark.parametrize(
-    ("size", "is_offered", "note", "note_without"),
+    ("size", "offered", "note", "note_without"),
     [
-        (ExportSize(OPENED_BYTES, 900), False, "다시 가져올 수 있습니다", ""),
-        (ExportSize(21 * 2**20, 900), True, "21,504 KB", "다시 가져올 수 있습니다"),
-        (ExportSize(21 * 2**20, 11 * 2**20), True, "21,504 KB", "11,264 KB"),
-        (ExportSize(21 * 2**20, 21 * 2**20), False, "graph.admin import", ""),
+        (ExportSize(OPENED_BYTES, 900, 900), [], "다시 가져올 수 있습니다", ""),
+        (ExportSize(21 * 2**20, 20 * 2**20, 0), ["images"], "21,504 KB", "다시 가져올 수 있습니다"),
+        (ExportSize(21 * 2**20, 0, 20 * 2**20), ["long_texts"], "21,504 KB", "다시 가져올 수 있습니다"),
+        (
+            ExportSize(21 * 2**20, 9 * 2**20, 9 * 2**20),
+            ["images", "long_texts"],
+            "21,504 KB",
+            "다시 가져올 수 있습니다",
+        ),
+        (ExportSize(21 * 2**20, 10 * 2**20, 0), ["images"], "21,504 KB", "11,264 KB"),
+        (ExportSize(21 * 2**20, 0, 0), [], "graph.admin import", ""),
     ],
 )
 def test_a_file_that_is_too_large_to_be_opened_again_says_so(
-    page: AppTest, service: ScriptedService, *, size: ExportSize, is_offered: bool, note: str, note_without: str
+    page: AppTest, service: ScriptedService, *, size: ExportSize, offered: list[str], note: str, note_without: str
 ) -> None:
     assert f"FILE_BYTES = {OPENED_BYTES // 2**20} * 1024 * 1024;" in widget.read_assets("attach.js")
     service.size = size
     identifier = store_session(service, 1)
     page.run().menu_button(key=f"menu_{identifier}").click("내보내기").run()
     assert note in page_text(page)
-    assert ("export_without_images" in [box.key for box in page.checkbox]) == is_offered
-    if is_offered:
-        page.checkbox(key="export_without_images").check().run()
+    names = [f"export_without_{part}" for part in ("images", "long_texts")]
+    assert [box.key for box in page.checkbox if box.key in names] == [f"export_without_{part}" for part in offered]
+    for part in offered:
+        page.checkbox(key=f"export_without_{part}").check().run()
+    if offered:
         assert note_without in page_text(page)
         assert note not in page_text(page)
 
