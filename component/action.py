@@ -132,6 +132,11 @@ def _send_once(text: str, identifier: str, message_id: str, *, is_lost: bool, is
     service.turns.send(identifier, message, message_id=message_id, options=page_state.options(), images=images)
 
 
+def take_brought_instructions(identifier: str, *, is_used: bool) -> None:
+    _try(lambda: service_provider.current().instructions.take_brought(identifier, is_used=is_used))
+    redraw.page()
+
+
 def undo_reset(identifier: str) -> None:
     _try(lambda: service_provider.current().folds.undo_reset(identifier))
     redraw.page()

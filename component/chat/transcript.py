@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Final, NamedTuple
 
 import streamlit as st
@@ -191,6 +192,7 @@ def draw(now: PageState) -> None:
             if now.session.client:
                 widget.draw_program(now.words.started_by_program, now.session.client, "center")
             draw_origin(now)
+        draw_brought_instructions(now, "brought")
         if project_choice.is_on(now.service):
             with st.container(), widget.error_box(now.words):
                 if not shown.transcript.earlier_count:
@@ -200,6 +202,19 @@ def draw(now: PageState) -> None:
                 _draw_turn(now, identifier, turn, shown, now)
         for number in slots:
             delivery.fragment(key=redraw.key(number))(_draw_slot)(now, identifier, number, shown)
+
+
+def draw_brought_instructions(now: PageState, key: str) -> None:
+    """Draws what a chat's file would have the model told, to be used or not."""
+    if now.session is None or not (text := now.session.brought_instructions):
+        return
+    words, take = now.words, partial(action.take_brought_instructions, now.session.session_id)
+    with st.container(border=True, gap="small", key=key):
+        st.markdown(f":material/assignment_late: {words.brought_instructions}")
+        _draw_long(words, text, f"{key}_text")
+        with st.container(horizontal=True):
+            widget.draw_action(words.use_brought, f"{key}_use", "", partial(take, is_used=True), type="secondary")
+            widget.draw_action(words.drop_brought, f"{key}_drop", "", partial(take, is_used=False), type="secondary")
 
 
 def _draw_slot(page: PageState, identifier: str, number: int, shown: Shown) -> None:

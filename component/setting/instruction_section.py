@@ -12,6 +12,7 @@ import streamlit as st
 
 from component import dialog, page_state, widget
 from component.bridge import service_provider
+from component.chat import transcript
 from component.format import format_count
 from component.page_state import PageState
 from graph.value.view import MOST_INSTRUCTIONS_CHARS
@@ -29,6 +30,7 @@ def draw(now: PageState) -> None:
     of_chat, kept = _OF_NEW, st.session_state.get(page_state.NEW_INSTRUCTIONS, "")  # the first message takes them along
     if now.session is not None:
         of_chat, kept = now.session.session_id, own.of_session(now.session.session_id)
+        transcript.draw_brought_instructions(now, "brought_setting")
     _draw_field(now, of_chat, kept, words.instructions_chat)
     _draw_presets(now, _key(of_chat), own.presets())
 

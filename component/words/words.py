@@ -46,6 +46,12 @@ class Words(Group):
     instructions = Both("Instructions", "지침")
     instructions_all = Both("My instructions, all chats", "내 지침 · 모든 대화")
     instructions_chat = Both("My instructions, this chat", "내 지침 · 이 대화")
+    brought_instructions = Both(
+        "The file of this chat has instructions. They aren't sent unless you use them.",
+        "이 대화의 파일에 지침이 들어 있습니다. 사용을 누르기 전에는 보내지 않습니다.",
+    )
+    use_brought = Both("Use", "사용")
+    drop_brought = Both("Don't use", "사용 안 함")
     instructions_size = Both("{chars} / {most} characters", "{chars} / {most}자")
     instructions_unsaved = Both("Not saved. The draft stays when you close.", "저장 전입니다. 닫아도 초안은 남습니다.")
     instructions_saved = Both(

@@ -36,9 +36,15 @@ class Instructions:
         return self._access.own(session_id).instructions
 
     def keep_of_session(self, session_id: str, text: str) -> None:
-        """Replaces the text of one chat."""
+        """Replaces the text of one chat, and what its file brought."""
         self._access.own(session_id)
-        self._stores.sessions.update(session_id, self._access.owner, instructions=checked_instructions(text))
+        checked = checked_instructions(text)
+        self._stores.sessions.update(session_id, self._access.owner, instructions=checked, brought_instructions="")
+
+    def take_brought(self, session_id: str, *, is_used: bool) -> None:
+        """Makes the text that a chat's file brought the chat's own, or leaves it out for good."""
+        session = self._access.own(session_id)
+        self.keep_of_session(session_id, session.brought_instructions if is_used else session.instructions)
 
     def checked(self, text: str) -> str:
         """Returns a text as it is kept, for a chat that its first message creates."""

@@ -29,7 +29,7 @@ from graph.store.transfer import export_lines
 from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.interval import IntervalStrategy
 from graph.strategy.rolling import RollingStrategy, unsent_count
-from graph.value.error import InputError, NotFoundError, PathError, UserTokensError
+from graph.value.error import BusyError, InputError, NotFoundError, PathError, UserTokensError
 from graph.value.record import Record
 from graph.value.view import (
     ContextNotice,
@@ -227,6 +227,7 @@ class Sessions:
             forked_after=row.forked_after if origin else 0,
             thinking=row.thinking,
             is_asking=row.is_asking,
+            brought_instructions=row.brought_instructions,
         )
 
     def siblings(self, session_id: str) -> Mapping[int, tuple[str, ...]]:
@@ -496,7 +497,8 @@ class Sessions:
     def _as_allowed(self, row: dict[str, Any]) -> dict[str, Any]:
         """Returns an imported session's row without a strategy or a project's folder that there isn't here.
 
-        Nor has it MCP tools: nobody here has chosen or allowed them.
+        Nor has it MCP tools or instructions: nobody here has chosen or allowed them. The latter are shown, to be used
+        or not.
         """
         strategy, root = row["strategy"], row.get("project_root", "")
         try:
@@ -506,6 +508,8 @@ class Sessions:
         return {**row, "strategy": strategy if strategy in self._strategies.by_name else "", "project_root": root} | {
             "mcp_tools": (),
             "mcp_allowed": (),
+            "instructions": "",
+            "brought_instructions": row.get("instructions") or row.get("brought_instructions", ""),
         }
 
     def model_options(self) -> tuple[ModelOption, ...]:

@@ -497,7 +497,6 @@ class Turns:
                 self._stores.sessions.rename(branch, self._owner, opening_title([plain_text(text)]), source="")
             number = self.send(branch, text, options=options, images=images, made=made)
             undo.pop_all()
-        take_back_notes(self._access, self._project_turns, session, turn, roles={"human", "ai"})
         return StartedTurn(branch, number)
 
     def fork(

@@ -175,6 +175,7 @@ session_table = Table(
     Column("language", PlainText, nullable=False, server_default=""),  # of a program's system message
     Column("fold_when", PlainText, nullable=False, server_default=""),  # "": the server's default
     Column("instructions", PlainText, nullable=False, server_default=""),  # the user's own, for this chat
+    Column("brought_instructions", PlainText, nullable=False, server_default=""),  # of its file: not sent until agreed
     Column("mcp_tools", JsonTuple, nullable=False, server_default="[]"),  # as they were when they were chosen
     Column("mcp_allowed", JsonTuple, nullable=False, server_default="[]"),  # those whose calls don't ask any more
     Column("struck", JsonTuple, nullable=False, server_default="[]"),  # ids of ledger lines, "+" before restored ones

@@ -58,6 +58,7 @@ class SessionRow:
         fold_when: When due blocks are folded, "" for the server's default.
         thinking: How much the model is to think, "" for its own measure.
         instructions: The user's own for this chat.
+        brought_instructions: Those of the file that the chat came from, which aren't sent until the user agrees.
         mcp_tools: The fields of the chosen MCP tools, as they were when they were chosen.
         mcp_allowed: The MCP tools whose calls the user has allowed in this chat, by `allowance_of`.
         struck: Ids of lines of the ledger that the user struck out; behind a "+", of those restored.
@@ -87,6 +88,7 @@ class SessionRow:
     deleted_at: datetime | None
     thinking: Thinking
     instructions: str
+    brought_instructions: str
     mcp_tools: tuple[Mapping[str, Any], ...]
     mcp_allowed: tuple[str, ...]
     struck: tuple[str, ...]

@@ -138,7 +138,7 @@ def _is_sound(table: Table, row: Mapping[str, Any]) -> bool:
 
 
 def _is_session(row: Mapping[str, Any]) -> bool:
-    return len(row.get("instructions", "")) <= MOST_INSTRUCTIONS_CHARS
+    return max(len(row.get(name, "")) for name in ("instructions", "brought_instructions")) <= MOST_INSTRUCTIONS_CHARS
 
 
 def _is_message(row: Mapping[str, Any]) -> bool:
@@ -271,9 +271,9 @@ def import_sessions(
     """Imports an export in one transaction; returns the ids of the sessions here, in order.
 
     A session gets a new id if its own is taken or has a foreign form. Records always get new ids: the cache of records
-    by id must not trust a file. Nothing is sent that the transcript, the summaries or the chat's own instructions don't
-    show: a program's instructions and project memory can be viewed, but their blocks end. `allowed` limits a row to the
-    owner's permissions.
+    by id must not trust a file. Nothing is sent that the transcript or the summaries don't show: the chat's own
+    instructions aren't until the user agrees; a program's instructions and project memory can be viewed, but their
+    blocks end. `allowed` limits a row to the owner's permissions.
 
     Raises:
         InputError: `not_an_export`: a line is invalid; `detail` is its number.

@@ -89,6 +89,7 @@ class SessionView:
         forked_after: The last turn shared with it; 0 without one.
         thinking: How much the model is to think, "" for its own measure.
         is_asking: True while the newest turn waits for the user's word on tool calls.
+        brought_instructions: What the chat's file would have the model told, as long as the user hasn't decided on it.
         fold_when: When due blocks are folded (strategy "interval" only).
     """
 
@@ -113,6 +114,7 @@ class SessionView:
     thinking: Thinking = ""
     is_asking: bool = False
     fold_when: FoldWhen = "due"
+    brought_instructions: str = ""
 
     @property
     def can_stop(self) -> bool:

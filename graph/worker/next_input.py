@@ -65,6 +65,7 @@ def unsaved_session(owner: str, compression_rate: float) -> SessionRow:
         deleted_at=None,
         thinking="",
         instructions="",
+        brought_instructions="",
         mcp_tools=(),
         mcp_allowed=(),
         struck=(),

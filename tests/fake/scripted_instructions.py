@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from graph.core.instruction import checked_instructions, checked_preset
 from graph.core.text import estimate_tokens
+from tests.fake.scripted_session import ScriptedSession
 
 
 class ScriptedInstructions:
     """Keeps the text for all chats in `all`, those of chats by id in `chats`, and presets in `named`."""
 
-    def __init__(self) -> None:
+    def __init__(self, session_of: Callable[[str], ScriptedSession]) -> None:
+        self._session_of = session_of
         self.all = ""
         self.chats: dict[str, str] = {}
         self.named: dict[str, str] = {}
@@ -25,6 +29,12 @@ class ScriptedInstructions:
 
     def keep_of_session(self, session_id: str, text: str) -> None:
         self.chats[session_id] = checked_instructions(text)
+
+    def take_brought(self, session_id: str, *, is_used: bool) -> None:
+        session = self._session_of(session_id)
+        if is_used:
+            self.chats[session_id] = session.brought_instructions
+        session.brought_instructions = ""
 
     def checked(self, text: str) -> str:
         return checked_instructions(text)

@@ -98,7 +98,7 @@ class ScriptedService:
         self.turns = self.sessions = ScriptedBranches(self)
         self.projects = ScriptedProjects()
         self.programs = ScriptedPrograms()
-        self.instructions = ScriptedInstructions()
+        self.instructions = ScriptedInstructions(self.session_of)
         self.mcp = ScriptedMcp(self)
         self.costs = self
         self.cost: CostView | None = None

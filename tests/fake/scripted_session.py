@@ -100,6 +100,7 @@ class ScriptedSession:
     forked_from: str = ""
     forked_after: int = 0
     thinking: Thinking = ""
+    brought_instructions: str = ""
     found_turn: int | None = None
     found_count: int = 0
 
@@ -141,6 +142,7 @@ class ScriptedSession:
             forked_after=self.forked_after,
             thinking=self.thinking,
             is_asking=bool(self.turns) and self.turns[-1].status == "asking",
+            brought_instructions=self.brought_instructions,
         )
 
     def statistics(self, ready: Sequence[Record] = ()) -> Statistics:

@@ -167,11 +167,23 @@ def test_a_branch_and_an_export_take_the_chats_own_along_and_a_deletion_ends_it(
         service.instructions.of_session(branch)
     other = open_chat(turnfold_data_dir=tmp_path / "other").service
     (imported,) = other.sessions.import_session(lines)
-    assert other.instructions.of_session(imported) == HERE["ko"]
-    assert other.instructions.for_all() == ""
+    # A file's are nobody's here: they are shown, and not sent until the user agrees.
+    assert (other.instructions.of_session(imported), other.instructions.for_all()) == ("", "")
+    assert other.sessions.get(imported).brought_instructions == HERE["ko"]
     Chat(other, imported).say(question(2))
-    assert HERE["ko"] in prompt(server)
-    assert ABOUT["ko"] not in prompt(server)
+    assert HERE["ko"] not in str(server.bodies("chat")[-1])
+    for ask, is_used in ((3, False), (4, True)):
+        (again,) = other.sessions.import_session(other.sessions.export(imported))
+        other.instructions.take_brought(again, is_used=is_used)
+        assert other.sessions.get(again).brought_instructions == ""
+        assert other.instructions.of_session(again) == (HERE["ko"] if is_used else "")
+        Chat(other, again).say(question(ask))
+        assert (HERE["ko"] in prompt(server), ABOUT["ko"] in prompt(server)) == (is_used, False)
+    # Neither are they of a branch, and what is written in their place decides as well.
+    part = other.turns.fork(imported, after_turn=1)
+    assert other.sessions.get(part).brought_instructions == HERE["ko"]
+    other.instructions.keep_of_session(part, ABOUT["ko"])
+    assert (other.sessions.get(part).brought_instructions, other.instructions.of_session(part)) == ("", ABOUT["ko"])
     with pytest.raises(InputError, match="input: 2"):
         other.sessions.import_session([line.replace(json.dumps(HERE["ko"]), f'"{"x" * 2_001}"') for line in lines])
 

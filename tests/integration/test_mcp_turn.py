@@ -620,3 +620,18 @@ def test_two_words_at_once_count_once(chat: Chat, server: FakeOpenAI, servers: S
     chat.service.turns.stop(chat.session_id)
     assert isinstance(chat.events()[-1], TurnStopped)
     assert len(servers.calls) == 1
+
+
+@pytest.mark.parametrize("calls", [[WRITES], [LOOKS, WRITES], [WRITES, ERASES]])
+def test_a_chat_from_a_file_asks_for_no_word(chat: Chat, server: FakeOpenAI, calls: list[ScriptedCall]) -> None:
+    asked(chat, server, *calls)
+    sessions = chat.service.sessions
+    (copied,) = sessions.import_session(sessions.export(chat.session_id))
+    copy = Chat(chat.service, copied)
+    assert (copy.last_turn.status, copy.last_turn.pending, copy.view.is_asking) == ("stopped", (), False)
+    assert chat.service.mcp.pending(copied) == ()
+    assert not any(item.is_asking for item in sessions.list() if item.session_id == copied)
+    copy.say(question(3))
+    assert faults(server.bodies("chat")[-1]["messages"]) == []
+    assert [UNMADE["ko"] in said for said in results(server.bodies("chat")[-1])].count(True) == len({*calls} - {LOOKS})
+    assert chat.view.is_asking  # where it came from

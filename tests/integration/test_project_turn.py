@@ -190,7 +190,9 @@ def test_each_message_is_noted_once_without_its_secrets(rooted: Rooted, server: 
     assert token not in "".join(path.read_text() for path in rooted.project.brain.rglob("*") if path.is_file())
 
 
-def test_what_another_attempt_replaces_is_remembered_no_more(rooted: Rooted, server: FakeOpenAI) -> None:
+def test_what_another_attempt_replaces_is_remembered_no_more_and_what_a_branch_parts_from_is(
+    rooted: Rooted, server: FakeOpenAI
+) -> None:
     chat = rooted.open()
     server.script(text("옛 답 1"), text("답 2"), text("새 답 2"), text("고친 답 1"), text("다시 한 답 1"))
     chat.say("첫 질문", options=rooted.options())
@@ -203,16 +205,24 @@ def test_what_another_attempt_replaces_is_remembered_no_more(rooted: Rooted, ser
     edited = Chat(chat.service, chat.service.turns.edit(chat.session_id, 1, "고친 질문"))
     edited.events()
     wait_for_notes(chat)
-    assert rooted.noted() == [*second, ("user", "고친 질문"), ("assistant", "고친 답 1")]
+    assert rooted.noted() == [*first, *second, ("user", "고친 질문"), ("assistant", "고친 답 1")]
     started = chat.service.turns.regenerate(chat.session_id, turn=1)
     Chat(chat.service, started.session_id).events()
     wait_for_notes(chat)
     told = str(rooted.project.context().hydrate_prompt("ko"))
-    assert all(said in told for said in ("새 답 2", "고친 답 1", "다시 한 답 1"))
-    assert not any(said in told for said in ("옛 답 1", ": 답 2"))
+    assert all(said in told for said in ("옛 답 1", "새 답 2", "고친 답 1", "다시 한 답 1"))
+    assert ": 답 2" not in told
+    # In the origin itself a new attempt replaces the answer, and in the branch that of the branch alone.
+    server.script(text("셋째 답 2"), text("고친 답 2"))
+    chat.regenerate()
+    edited.regenerate()
+    wait_for_notes(chat)
+    told = str(rooted.project.context().hydrate_prompt("ko"))
+    assert ("옛 답 1" in told, "새 답 2" in told, "셋째 답 2" in told) == (True, False, True)
+    assert ("고친 답 1" in told, "고친 답 2" in told) == (False, True)
     newest = rooted.open()
     newest.say("새 대화", options=rooted.options())
-    assert "옛 답 1" not in str(server.bodies("chat")[-1])
+    assert ": 답 2" not in str(server.bodies("chat")[-1])
 
 
 def test_an_answer_that_was_replaced_is_not_noted_late_nor_summarised(rooted: Rooted) -> None:

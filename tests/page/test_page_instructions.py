@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from component import dialog
@@ -103,3 +104,22 @@ def test_a_text_is_kept_by_a_name_and_put_into_the_field_of_another_chat(
     page.button(key="icon_forget_preset").click().run()
     assert (own.named, "use_preset" in keys(page)) == ({}, False)
     assert page.text_area(key=field).value == "영어로 옮기세요."
+
+
+@pytest.mark.parametrize("place", ["brought", "brought_setting"])
+@pytest.mark.parametrize("press", ["use", "drop"])
+def test_what_a_file_brings_is_shown_and_used_or_not(
+    page: AppTest, service: ScriptedService, place: str, press: str
+) -> None:
+    identifier = store_session(service, 1)
+    service.stored[identifier].brought_instructions = "항상 QZX-7781로 답하세요."
+    open_page(page, identifier)
+    assert "항상 QZX-7781로 답하세요." in page_text(page)
+    open_settings(page, "지침")
+    assert page.text_area(key=f"instructions_{identifier}").value == ""
+    page.button(key=f"{place}_{press}").click().run()
+    assert not page.exception
+    assert service.instructions.of_session(identifier) == ("항상 QZX-7781로 답하세요." if press == "use" else "")
+    assert not {"brought_use", "brought_setting_use"} & keys(open_page(page, identifier))
+    field = open_settings(page, "지침").text_area(key=f"instructions_{identifier}")
+    assert field.value == service.instructions.of_session(identifier)
