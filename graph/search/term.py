@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, islice, zip_longest
@@ -31,6 +32,8 @@ _COMPOUND_SYLLABLES: Final = 4
 _PREFIX_CHARS: Final = 4
 _LEAD_CHARS: Final = 20
 _NAMED_WORDS: Final = 12
+# How much longer a text's compatibility forms may make it: "㈜" is three characters, a ligature of Arabic eighteen.
+_MOST_GROWTH: Final = 4
 _HANGUL: Final = "가-힣"
 # Chinese and Japanese have no spaces between words either.
 _HAN: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -62,10 +65,10 @@ def searchable_text(message: AnyMessage) -> str:
 def index_terms(text: str) -> str:
     """Returns the space-separated terms of a text: Hangul, Han and kana as bigrams, other words whole.
 
-    Words are in lower case, without accents, and stemmed as English (Porter2). A change of the result needs a migration
-    that rebuilds the index: rows are deleted by the same terms.
+    Words are in lower case, without accents, stemmed as English (Porter2), and in ordinary characters ("㈜" is "주"). A
+    change of the result needs a migration that rebuilds the index: rows are deleted by the same terms.
     """
-    runs = _RUN.findall(unicodedata.normalize("NFC", text))
+    runs = _RUN.findall(_normal(text))
     return " ".join(chain.from_iterable(_terms_of(run) for run in runs))
 
 
@@ -115,7 +118,7 @@ def named_words(query: str) -> list[tuple[str, list[str]]]:
 
     A Korean word is there by its first two syllables, in which its forms and most compounds of it agree.
     """
-    written = {word.lower(): word for word in reversed(_WORD.findall(_normal(query)))}
+    written = {word.lower(): word for word in reversed(_WORD.findall(_normal(query[:QUERY_CHARS])))}
     words = [word for word in _words(query) if not _is_stop_word(word)][:_NAMED_WORDS]
     return [(written.get(word, word), _beginnings(word)) for word in words]
 
@@ -128,7 +131,7 @@ def _beginnings(word: str) -> list[str]:
 
 def has_words(text: str, words: Iterable[Iterable[str]]) -> bool:
     """Returns True if a matching text contains the CJK phrases as written: bigrams may be scattered."""
-    folded = unicodedata.normalize("NFC", text)
+    folded = _normal(text)
     return all(
         any(not _UNSPACED.match(phrase) or phrase.removesuffix(OPEN_END) in folded for phrase in phrases)
         for phrases in words
@@ -141,11 +144,22 @@ def _content_words(query: str) -> list[str]:
 
 
 def _words(query: str) -> list[str]:
-    return list(dict.fromkeys(_WORD.findall(_normal(query).lower())))
+    return list(dict.fromkeys(_WORD.findall(_normal(query[:QUERY_CHARS]).lower())))
 
 
-def _normal(query: str) -> str:
-    return unicodedata.normalize("NFC", query[:QUERY_CHARS])
+def _normal(text: str) -> str:
+    """Returns a text in composed letters, compatibility forms such as full width as the ordinary characters (NFKC)."""
+    return unicodedata.normalize("NFKC", text)[: max(_MOST_GROWTH * len(text), QUERY_CHARS)]
+
+
+def _as_written(text: str, begin: int, end: int) -> slice:
+    """Returns the least part of a text whose `_normal` has these characters of the text's."""
+
+    def length_of(count: int) -> int:
+        return len(_normal(text[:count]))
+
+    counts = range(len(text) + 1)
+    return slice(bisect_right(counts, begin, key=length_of) - 1, bisect_left(counts, end, key=length_of))
 
 
 def _is_stop_word(word: str) -> bool:
@@ -208,7 +222,8 @@ def excerpt(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:
     if len(best) <= limit_chars:
         return best
     positions = [position for phrases in surfaces if (position := _find(best, phrases)) >= 0]
-    begin = max(0, min(positions, default=0) - _LEAD_CHARS)
+    first = min(positions, default=0)
+    begin = max(0, _as_written(best, first, first).start - _LEAD_CHARS)
     if begin + limit_chars > len(best):
         begin = min(begin, len(best) - limit_chars + 1)  # the mark of omission takes a character
     return cut_at_word(("…" if begin else "") + best[begin:], limit_chars)
@@ -219,11 +234,24 @@ def written_words(text: str, search: str) -> set[str]:
 
     What is searched in one ("10월") and stands so in the text isn't marked in its parts.
     """
-    normal = unicodedata.normalize("NFC", text)
-    joined = {word for word in unicodedata.normalize("NFC", search).split() if len(strict_words(word)) > 1}
+    normal = _normal(text)
+    joined = {word for word in _normal(search).split() if len(strict_words(word)) > 1}
     whole = {word for word in joined if word in normal}
-    parts = " ".join(word for word in unicodedata.normalize("NFC", search).split() if word not in whole)
-    return whole | _written_parts(normal, parts)
+    parts = " ".join(word for word in _normal(search).split() if word not in whole)
+    found = whole | _written_parts(normal, parts)
+    return found | _compatible(unicodedata.normalize("NFC", text), found)
+
+
+def _compatible(text: str, found: Iterable[str]) -> set[str]:
+    """Returns how words stand in a text that has them in compatibility forms, full width for example."""
+    written: set[str] = set()
+    for word in {word for word in text.split() if not unicodedata.is_normalized("NFKC", word)}:
+        normal = _normal(word)
+        for each in found:
+            written |= {
+                word[_as_written(word, place.start(), place.end())] for place in re.finditer(re.escape(each), normal)
+            }
+    return written
 
 
 def _written_parts(normal: str, search: str) -> set[str]:
@@ -253,27 +281,27 @@ def count_marks(text: str, marks: Iterable[str]) -> int:
 
 def count_words(text: str, words: Iterable[Iterable[str]]) -> int:
     """Returns how many of the words a text has, each by any of its phrases."""
-    normal = unicodedata.normalize("NFC", text)
+    normal = _normal(text)
     return sum(_find(normal, _surfaces(phrases)) >= 0 for phrases in words)
 
 
 def has_content_of(text: str, query: str) -> bool:
     """Returns True if a text has each word of a query, or a part of it, in any form; stop words are ignored."""
-    normal = unicodedata.normalize("NFC", text)
+    normal = _normal(text)
     words = (word for word in _words(query) if not _is_stop_word(word))
     return all(_find(normal, _surfaces([*_forms(word), *_parts(word)])) >= 0 for word in words)
 
 
 def count_content_of(text: str, query: str) -> tuple[int, int]:
     """Returns how many of a query's words a text has, in any form or part, and how many there are but stop words."""
-    normal = unicodedata.normalize("NFC", text)
+    normal = _normal(text)
     words = [word for word in _words(query) if not _is_stop_word(word)]
     return sum(_find(normal, _surfaces([*_forms(word), *_parts(word)])) >= 0 for word in words), len(words)
 
 
 def closeness(text: str, words: Sequence[tuple[float, Sequence[str]]], within_chars: int) -> float:
     """Returns the largest sum of the weights of words that stand within so many characters; `words` as `weighed`."""
-    folded = text.lower()
+    folded = _normal(text).lower()
     places = sorted({(place, index) for index, (_, word) in enumerate(words) for place in _places(folded, word)})
     counts = [0] * len(words)
     best = together = 0.0
@@ -334,5 +362,5 @@ def _surfaces(phrases: Iterable[str]) -> Iterator[str]:
 
 
 def _find(sentence: str, surfaces: Iterable[str]) -> int:
-    folded = sentence.lower()
+    folded = _normal(sentence).lower()
     return next((position for surface in surfaces if (position := folded.find(surface)) >= 0), -1)

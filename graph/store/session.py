@@ -420,5 +420,8 @@ def title_values(title: str) -> dict[str, object]:
 
 
 def _fold(text: str) -> str:
-    """Folds case and composes Hangul, for titles and searches alike: databases fold the case of ASCII only."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+    """Folds case and compatibility forms, for titles and searches alike: databases fold the case of ASCII only.
+
+    A change of the result needs a migration that folds the stored titles again.
+    """
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())

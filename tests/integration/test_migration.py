@@ -206,6 +206,25 @@ def test_the_index_that_was_rebuilt_is_the_one_of_a_new_database(
     assert tables_of(new)["message_search"] == tables_of(tmp_path / "data" / "turnfold.db")["message_search"]
 
 
+def test_what_was_stored_in_compatibility_forms_is_found_once_it_is_migrated(
+    open_chat: OpenChat, make_settings: MakeSettings
+) -> None:
+    chat = open_chat()
+    chat.say("계약 번호는 ＡＢＣ１２３이고 담당은 ㈜한국입니다.")
+    chat.service.sessions.rename(chat.session_id, "Ｑ４ 예산")
+    chat.close()
+    with closing(sqlite3.connect(make_settings().database_path)) as connection, connection:
+        connection.execute("INSERT INTO message_search(message_search) VALUES ('delete-all')")
+        connection.execute("UPDATE session SET title_folded = 'ｑ４ 예산'")
+        connection.execute("UPDATE alembic_version SET version_num = '0030'")
+    service = open_chat(chat.session_id).service
+    for search in ("ABC123", "(주)한국", "q4"):
+        assert [item.session_id for item in service.sessions.list(search=search)] == [chat.session_id], search
+    service.sessions.delete(chat.session_id)
+    with closing(sqlite3.connect(make_settings().database_path)) as connection:
+        connection.execute("INSERT INTO message_search(message_search) VALUES ('integrity-check')")
+
+
 def test_the_export_of_a_version_whose_database_is_refused_is_read(
     make_settings: MakeSettings, open_chat: OpenChat, server: FakeOpenAI
 ) -> None:

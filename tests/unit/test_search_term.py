@@ -14,6 +14,7 @@ from graph.search.term import (
     MAX_PHRASES,
     broad_words,
     count_marks,
+    count_content_of,
     cut_around,
     excerpt,
     has_words,
@@ -57,11 +58,12 @@ def test_terms_are_those_that_are_in_the_index() -> None:
     text = (
         "Agreed, possibly happily RUNNING relational databases' technologies; hopping filing news universities"
         " s as is os ids URLs k8s mp3s 1990s ies naïve Straße ﬃ добрый ёлка 예산은 집 3월 東京へ OPS-12 user_id"
+        " ＡＢＣ㈜ｶﾞｽ"
     )
     assert index_terms(f"{text} {'a' * 70}ing {'a' * 61}ing") == (
         "agre possibl happili run relat databas technolog hop file news universiti"
         " s as is os id url k8s mp3s 1990s ie naiv strass ffi добрыи елка 예산 산은 집 3 월 東京 京へ op 12 user id"
-        f" {'a' * 64} {'a' * 61}"
+        f" abc 주 ガス {'a' * 64} {'a' * 61}"
     )
 
 
@@ -139,6 +141,57 @@ def test_a_strict_search_needs_a_korean_word_whole() -> None:
     assert not has_all("야간버스", apart)
     assert has_all("야간버스는", "야간버스에 탔다.")
     assert has_all("예산은", unicodedata.normalize("NFD", "예산을 정했다."))
+
+
+COMPATIBLE = [
+    ("ＡＢＣ１２３", "ABC123"),
+    ("㈜한국", "(주)한국"),
+    ("제１조", "제1조"),
+    ("ｶﾀｶﾅ", "カタカナ"),
+    ("ﾌﾟﾛｸﾞﾗﾑ", "プログラム"),
+    ("50㎏", "50kg"),
+    ("84㎡", "84m2"),
+    ("Ⅳ", "IV"),
+    ("②번", "2번"),
+    ("㍿", "株式会社"),
+    ("㋿", "令和"),
+    ("ﾡￂ방", "가방"),
+    ("ｏｐｓ－１２", "OPS-12"),
+    ("ｕｓｅｒ＠ｅｘａｍｐｌｅ．ｃｏｍ", "user@example.com"),
+    ("𝐁𝐮𝐝𝐠𝐞𝐭", "budget"),
+    ("ﷺ", "صلى الله عليه وسلم"),
+]
+
+
+@pytest.mark.parametrize(("written", "ordinary"), COMPATIBLE)
+def test_compatibility_forms_are_found_by_ordinary_characters_and_the_other_way_round(
+    written: str, ordinary: str
+) -> None:
+    for said, asked in ((written, ordinary), (ordinary, written), (written, written)):
+        text = f"그날 {said} 말했다."
+        assert has_all(asked, text)
+        assert found(asked, text, "아무것도 아니다.") == [text]
+        assert count_content_of(text, asked)[0] > 0
+        shown = excerpt("가나다 " * 100 + text + " 라마바" * 100, broad_words(asked), 60)
+        assert said in shown  # as written, not as searched
+        assert said in cut_around("가나다 " * 100 + text + " 라마바" * 100, broad_words(asked), 60)
+    assert not has_all(ordinary, "아무것도 아니다.")
+
+
+@pytest.mark.parametrize(
+    ("search", "text", "marks"),
+    [
+        ("ABC123", "번호는 ＡＢＣ１２３이다", {"ＡＢＣ１２３"}),
+        ("한국", "담당은 ㈜한국입니다", {"한국"}),
+        ("주", "담당은 ㈜한국입니다", {"㈜"}),
+        ("1조", "제１조와 제1조", {"１조", "1조"}),
+        ("カタカナ", "これはｶﾀｶﾅです", {"ｶﾀｶﾅ"}),
+        ("ＡＢＣ", "the ABC", {"ABC"}),
+    ],
+)
+def test_compatibility_forms_are_marked_as_they_stand(search: str, text: str, marks: set[str]) -> None:
+    written = written_words(text, search)
+    assert {mark for mark in written if mark in text} == marks
 
 
 @pytest.mark.parametrize("word", ["x\u1c90y", "\U0001e900z", "a\u0301b", "ǅ", "ﬃ", "x\u09f4"])
