@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 from textwrap import dedent
 from typing import Final, NamedTuple
+from unicodedata import category
 
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _BEFORE: Final = r"(?P<before>[ \t]*(?:>[ \t]?|(?:[-*+]|\d{1,9}[.)])[ \t]+)*)"
@@ -30,6 +31,25 @@ _BLANK_LINE: Final = re.compile(r"\n[ \t>]*\n")
 
 _RUN: Final = re.compile(r"`+|(?<!\\)\$+")
 _MARK: Final = re.compile(r"`+|\$+|\\.|(?:https?://|www\.)[^\s<>]+", re.DOTALL | re.IGNORECASE)
+# Where an address ends before the next blank, which alone would end Streamlit's link: a quote, the end of bold or
+# struck text, a Korean particle; one that may be a word's own syllables, only behind ASCII.
+_NOT_AMID: Final = r"(?![\w/%=&#+-]|[.,:?~][A-Za-z0-9])"
+_LONG_PARTICLE: Final = (
+    r"(?:(?:에서|으로|까지|부터|에게|한테|보다|처럼|마다|밖에|하고|이랑)(?:는|도|만|의|요)?|에[는도]|(?:으로|로)[써서]|이?라[고는]|조차|마저"
+    r"|(?:입니|습니|이었|이라|이에|예요|이지만|이며|이고|이다|이든|인[데지])[가-힣]*)"
+)
+_PARTICLE: Final = (
+    rf"(?:{_LONG_PARTICLE}|[은는이가을를의에로도와과만랑나인]|로[는도만]|에요|[와과]의|이[요야]|라[서면며]|였[가-힣]+)"
+)
+_ADDRESS_END: Final = re.compile(
+    rf"[\"`“”‘’「」『』《》〈〉【】（）。，、…·]|\*\*|~~|\*(?![A-Za-z0-9_/.?=&%#-])"
+    rf"|(?<=[!-~]){_PARTICLE}{_NOT_AMID}|(?<=[가-힣])(?:{_LONG_PARTICLE}|[는를]){_NOT_AMID}"
+)
+_HOST: Final = re.compile(r"(?:https?://)?[^/?#]*", re.IGNORECASE)
+_HOST_END: Final = re.compile(r"(?<=[A-Za-z0-9])[^!-~]|(?<=[A-Za-z0-9])[,;!'(*]")
+_BRACKETS: Final = {")": "(", "]": "[", "}": "{"}
+# What Streamlit itself leaves out of a link.
+_TRAIL: Final = re.compile(r"[!\"'),.:;?_~*]*")
 _CLOSING: Final = {r"\(": r"\)", r"\[": r"\]"}
 _NUMBER: Final = re.compile(r"(?:[\d.]|\{?,\}?|(?<=,) )+")
 _OPERATOR: Final = re.compile(r"[\\^_=+*/<>!:A-Za-z-]")
@@ -55,7 +75,10 @@ _SHORTCODE: Final = re.compile(r":(?=[+_-]*[^\W_])([\w+-]+):")  # `:---:` of a t
 # where escapes are gone: a directive without effect separates their characters.
 _SYMBOL: Final = re.compile(r"(?<!\S)(<->|->|<-|--|>=|<=|~=)(?!\S)")
 
-_BOLD: Final = re.compile(r"(?<![\\*])\*{2,3}(?!\*)")
+_EMPHASIS: Final = re.compile(
+    r"(?<![\\*])\*{1,3}(?!\*)|(?<![\\~])~~(?!~)|(?<![\\\w])_{1,2}(?=\w)|(?<=[\w)])_{1,2}(?=[가-힣])"
+)
+_EMPHASISED: Final = re.compile(r"[*~_]")
 _FIRST_WORD: Final = re.compile(r"[^\W_]+")
 _BREAK: Final = re.compile(r"<br\s*/?>", re.IGNORECASE)
 # Drawn as a line break by `page.css`; a model can't write it, as its own directives are escaped.
@@ -64,6 +87,8 @@ _DRAWN_BREAK: Final = ":color[ ]{foreground=transparent}"
 # Starts of links, except the brackets of the directives inserted here.
 _BRACKET: Final = re.compile(r"(?<!(?<!\\):color)\[|<")
 _MAIL_SIGN: Final = re.compile(r"(?<=[\w.+-])@(?=[\w-])")
+_LINK_SIGN: Final = re.compile(r"[\\`*_~\[\]$&!#]")
+_ESCAPED: Final = r"\\\g<0>"
 _ADDRESS_SIGN: Final = re.compile(r"(?P<parted>[:@]|(?<=www)\.)|[\\`*_~\[\]$&!#]", re.IGNORECASE)
 _SOFT_BREAK: Final = re.compile(r"(?<=[^\s\\])[ \t]*\n(?=[ \t]*\S)")
 _LAST_BREAK: Final = re.compile(r"(?<=[^\s\\])[ \t]*\n\Z")
@@ -88,9 +113,9 @@ def answer_markdown(text: str) -> str:
     r"""Escapes a model's Markdown, perhaps incomplete, where Streamlit would show something other than the text.
 
     Images become links, so that nothing is loaded from another host. `\(…\)` and `\[…\]` become Streamlit's formulas; a
-    `$` that starts no formula is a price. Bold text may end in a bracket before a Korean particle (`**이름(Name)**은`).
-    A line break stays one. `<br>` in a table breaks the line. A single `~` is a range (`3~4`). Streamlit's directives
-    (`:red[…]`, `:smile:`, ` -> `) are text. Code and addresses are unchanged.
+    `$` that starts no formula is a price. Bold, italic and struck text may end in a bracket before a Korean particle
+    (`**이름(Name)**은`), and a link before one. A line break stays one. `<br>` in a table breaks the line. A single `~`
+    is a range (`3~4`). Streamlit's directives (`:red[…]`, `:smile:`, ` -> `) are text. Code stays as it is.
     """
     return _show(text)
 
@@ -279,47 +304,79 @@ def _show_prose(text: str, *, has_links: bool = True) -> str:
         ends[run[0]].append(run.end())
     begin = at = 0
     while (found := _MARK.search(text, at)) is not None:
-        at, piece = _read(text, found, ends)
+        is_address = found[0][0] not in "`$\\"
+        at, piece = _read_address(text, found, is_row=is_row) if is_address else _read(text, found, ends)
         if piece is None:
             continue
-        is_address = found[0][0] not in "`$\\"
         shown.append((escape(text[begin : found.start()], is_row=is_row), True))
-        shown.append((_part_address(piece) if is_address and not has_links else piece, False))
+        shown.append((_part_address(text[found.start() : at]) if is_address and not has_links else piece, False))
         begin = at
-    return _SOFT_BREAK.sub("  \n", _with_bold([*shown, (escape(text[begin:], is_row=is_row), True)]))
+    return _SOFT_BREAK.sub("  \n", _with_emphasis([*shown, (escape(text[begin:], is_row=is_row), True)]))
 
 
 def _is_row(text: str) -> bool:
     return text.lstrip().startswith("|")
 
 
-def _with_bold(pieces: list[tuple[str, bool]]) -> str:
-    """Joins pieces (text, is_prose) and lets bold text begin and end beside words, as Korean particles stand.
+def _read_address(text: str, found: re.Match[str], *, is_row: bool) -> tuple[int, str]:
+    """Returns where an address ends, and the address; as a link of that length, if Streamlit's would be longer."""
+    whole, before = found[0], text[: found.start()][-2:]
+    end = _address_end(whole, before, is_row=is_row)
+    address, behind = whole[:end], whole[end:]
+    if before == "](" or before[-1:] == "<" or behind.startswith(("](", "][")) or _TRAIL.fullmatch(behind):
+        return found.start() + end, address
+    link = f"<{address}>" if "://" in address else f"[{_LINK_SIGN.sub(_ESCAPED, address)}](<http://{address}>)"
+    return found.start() + end, link
+
+
+def _address_end(whole: str, before: str, *, is_row: bool) -> int:
+    open_brackets: list[str] = []
+    for end, char in enumerate(whole):  # noqa: B007  # where it is left counts
+        if char in _BRACKETS.values():
+            open_brackets.append(char)
+        elif (char in _BRACKETS and (not open_brackets or open_brackets.pop() != _BRACKETS[char])) or (
+            (char == "|" and is_row) or (char == "'" and before[-1:] == "'")
+        ):
+            break
+    else:
+        end = len(whole)
+    if before == "](":
+        return end
+    host = _HOST.match(whole, 0, end)
+    label = whole.rfind(".", 0, host.end()) + 1 if host else 0
+    ends = (host and _HOST_END.search(whole, label, host.end()), _ADDRESS_END.search(whole, 0, end))
+    return min([end, *(each.start() for each in ends if each)])
+
+
+def _with_emphasis(pieces: list[tuple[str, bool]]) -> str:
+    """Joins pieces (text, is_prose) and lets bold, italic and struck text begin and end beside words, as particles do.
 
     CommonMark lets `**` end behind punctuation only before a space or punctuation. A directive without effect round the
     neighbouring word gives it the punctuation.
     """
     text = "".join(piece for piece, _ in pieces)
-    if "**" not in text:
-        return text
-    masked = "".join(piece if is_prose else piece.replace("*", "`") for piece, is_prose in pieces)
+    masked = "".join(piece if is_prose else _EMPHASISED.sub("`", piece) for piece, is_prose in pieces)
     wrapped: list[tuple[int, int]] = []
-    start: re.Match[str] | None = None
-    for run in _BOLD.finditer(masked):
-        before, behind = masked[run.start() - 1 : run.start()], masked[run.end() : run.end() + 1]
-        if start is None:
-            start = run if behind and not behind.isspace() else None
+    starts: dict[str, int] = {}
+    for run in _EMPHASIS.finditer(masked):
+        mark, before, behind = run[0], masked[run.start() - 1 : run.start()], masked[run.end() : run.end() + 1]
+        start = starts.get(mark)
+        if start is None or (len(mark) == 1 and "\n" in masked[start : run.start()]):
+            if behind and not (behind.isspace() or (mark[0] == "_" and before.isalnum())):
+                starts[mark] = run.end()
             continue
-        if before.isspace() or run[0] != start[0]:
+        if before.isspace() or category(before) in {"Ps", "Pi"}:
             continue
-        if _is_sign(masked[start.end()]) and (begin := _word_start(masked, start.start())) < start.start():
-            wrapped.append((begin, start.start()))
-        if _is_sign(before) and (word := _FIRST_WORD.match(masked, run.end())):
-            wrapped.append(word.span())
-        start = None
+        first, is_closed = masked[start], _is_sign(before)
+        # Of single marks, which may be a footnote's, both or the second alone stand beside a word.
+        if _is_sign(first) and (is_closed or len(mark) > 1):
+            wrapped.append((_word_start(masked, start - len(mark)), start - len(mark)))
+        if is_closed or (mark[0] == "_" and not masked[start : run.start()].isascii()):
+            wrapped.append(word.span() if (word := _FIRST_WORD.match(masked, run.end())) else (0, 0))
+        del starts[mark]
     shown, at = [], 0
-    for begin, end in wrapped:
-        if begin >= at:  # a word between two bold texts is wrapped once
+    for begin, end in sorted(wrapped):
+        if at <= begin < end:  # a word between two bold texts is wrapped once
             shown += [text[at:begin], f":color[{text[begin:end]}]"]
             at = end
     return "".join([*shown, text[at:]])
@@ -344,7 +401,7 @@ def _read(text: str, found: re.Match[str], ends: dict[str, deque[int]]) -> tuple
         close = text.find(_CLOSING[mark], at, at + _MOST_FORMULA_CHARS)
         body = text[at:close].strip() if close > at else ""
         return (close + 2, _formula(body, "$" if mark == r"\(" else "$$")) if body else (at, mark)
-    if mark[0] not in "`$":
+    if mark[0] == "\\":
         return at, mark
     close = _end_of_run(mark, at, ends)
     if mark[0] == "`":

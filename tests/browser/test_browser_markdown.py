@@ -142,6 +142,34 @@ def test_ranges_read_as_they_were_written(visitor: Visitor, fake_openai: FakeOpe
     expect(answer.locator("del")).to_have_text(["지운 말"])
 
 
+# What is written, what is drawn by which element, and the addresses of its links.
+MARKED: tuple[tuple[str, str, str, list[str]], ...] = (
+    ("**[문서](https://a.kr/x)**를 보세요.", "strong", "문서", ["https://a.kr/x"]),
+    ("~~**[글](https://a.kr/x_(y))**~~로", "del > strong", "글", ["https://a.kr/x_(y)"]),
+    ("***https://a.kr/x***은", "em > strong", "https://a.kr/x", ["https://a.kr/x"]),
+    ("*서울(Seoul)*에서", "em", "서울(Seoul)", []),
+    ("~~취소(cancel)~~는", "del", "취소(cancel)", []),
+    ("(https://b.kr)를", "a", "https://b.kr", ["https://b.kr"]),
+    ("https://a.kr/x?a=1입니다.", "a", "https://a.kr/x?a=1", ["https://a.kr/x?a=1"]),
+    ("www.a.kr/x_y에서", "a", "www.a.kr/x_y", ["http://www.a.kr/x_y"]),
+)
+
+
+def test_marks_and_links_end_before_korean_particles(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+    asked = "강조와 링크를 조사 앞에 써 주세요."
+    fake_openai.script(text("\n\n".join(written for written, *_ in MARKED)), to=asked)
+    visitor.open()
+    visitor.ask(asked)
+    answer = visitor.turn(1).get_by_test_id("stChatMessage").last
+    paragraphs = answer.get_by_test_id("stMarkdownContainer").first.locator("> p")
+    expect(paragraphs).to_have_count(len(MARKED))
+    for number, (_, element, shown, links) in enumerate(MARKED):
+        expect(paragraphs.nth(number).locator(element)).to_have_text(shown)
+        hrefs = "links => links.map(link => link.getAttribute('href'))"
+        assert paragraphs.nth(number).locator("a").evaluate_all(hrefs) == links
+        assert "*" not in paragraphs.nth(number).inner_text()
+
+
 GROWING = (
     "흐름은 이렇습니다.\n\n```mermaid\nflowchart LR\n    A[접수] --> B{검토}\n"
     "    B -->|승인| C[배포]\n    B -->|반려| A\n```\n\n"

@@ -180,13 +180,62 @@ def test_what_streamlit_would_change_is_shown_as_it_was_said(answer: str, shown:
         ("**(가)**나**(다)**라", "**(가)**:color[나]**(다)**:color[라]"),
         ("| **(가)**는 |", "| **(가)**:color[는] |"),
         ("** (가)**나, 2**(3)", "** (가)**나, 2**(3)"),
+        ("*서울(Seoul)*에서", "*서울(Seoul)*:color[에서]"),
+        ("~~취소(cancel)~~는", "~~취소(cancel)~~:color[는]"),
+        ("~~**취소(x)**~~는", "~~**취소(x)**~~:color[는]"),
+        ('은*"책"*처럼', ':color[은]*"책"*:color[처럼]'),
+        ("**굵게 *기울임(it)*은**", "**굵게 *기울임(it)*:color[은]**"),
+        ("__굵게__는 _서울_에서", "__굵게__:color[는] _서울_:color[에서]"),
+        ("**[문서](https://a.kr/x)**를", "**[문서](https://a.kr/x)**:color[를]"),
+        ("***[문서](https://a.kr/x_(y))***에서", "***[문서](https://a.kr/x_(y))***:color[에서]"),
+        ("~~**[문서](https://a.kr)**~~를", "~~**[문서](https://a.kr)**~~:color[를]"),
+        ("**https://a.kr/x**를", "**<https://a.kr/x>**:color[를]"),
+        ("*https://a.kr/x*를", "*<https://a.kr/x>*:color[를]"),
+        ("__init__은 _id_는 snake_이름 foo_바", "__init__은 _id_는 snake_이름 foo_바"),
+        ("가격*(세금 별도)은 5*입니다", "가격*(세금 별도)은 5*입니다"),
+        ("*참고) 가나다 (*주의)는", "*참고) 가나다 (*주의)는"),
     ],
 )
 def test_bold_text_in_brackets_may_stand_beside_a_korean_particle(answer: str, shown: str) -> None:
     assert answer_markdown(answer) == shown
 
 
-@given(st.text(alphabet='*가b(")., `\n'))
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ("https://a.kr/가나다?x=1입니다.", "<https://a.kr/가나다?x=1>입니다."),
+        ("(https://b.kr)를", "(<https://b.kr>)를"),
+        ('"https://a.kr/x"이라고 「https://b.kr」의', '"<https://a.kr/x>"이라고 「<https://b.kr>」의'),
+        ("'https://a.kr'는 [https://b.kr]를", "'<https://a.kr>'는 [<https://b.kr>]를"),
+        ("https://b.kr은, http://localhost:8501에서", "<https://b.kr>은, <http://localhost:8501>에서"),
+        ("https://b.kr/까지 https://b.kr/x였는데", "<https://b.kr/>까지 <https://b.kr/x>였는데"),
+        ("www.a.kr/x_y입니다", r"[www.a.kr/x\_y](<http://www.a.kr/x_y>)입니다"),
+        ("https://en.wikipedia.org/wiki/A_(b)를", "<https://en.wikipedia.org/wiki/A_(b)>를"),
+        ("https://ko.wikipedia.org/wiki/서울에서", "<https://ko.wikipedia.org/wiki/서울>에서"),
+        ("https://한글.kr를 https://a.kr,그리고", "<https://한글.kr>를 <https://a.kr>,그리고"),
+        ("| https://b.kr를|x |", "| <https://b.kr>를|x |"),
+    ],
+)
+def test_a_bare_link_ends_before_what_follows_it(answer: str, shown: str) -> None:
+    assert answer_markdown(answer) == shown
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "https://ko.wikipedia.org/wiki/서울 https://namu.wiki/w/C언어",
+        "https://한국.한국 http://[::1]:80/ https://a.kr/a|b?c=d,e;f'g",
+        "https://a.kr/x. (https://b.kr), https://c.kr!",
+        "[https://a.kr](https://a.kr)를 <https://a.kr>를",
+        '[문서](https://a.kr/가는)을 [a](https://a.kr "제목")는',
+        "https://a.kr/의미 https://a.kr/v1로드 https://a.kr/AI의.html https://a.kr/?q=AI는&b=1",
+    ],
+)
+def test_an_address_that_ends_at_a_blank_stays(answer: str) -> None:
+    assert answer_markdown(answer) == answer
+
+
+@given(st.text(alphabet='*가b(")., `\n~_'))
 def test_bold_text_changes_no_character(answer: str) -> None:
     shown = re.sub(r":color\[([^\]]*)\]", r"\1", answer_markdown(answer)).replace("\\", "")
     assert "".join(shown.split()) == "".join(answer.split())
