@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
@@ -141,19 +142,37 @@ _PLACES: Final = (
 )
 # ASCII, so that `\b` also matches between a Latin name and a Korean particle.
 _PATTERNS: Final = tuple((zone, re.compile(pattern, re.IGNORECASE | re.ASCII)) for zone, _, _, pattern in _PLACES)
-_IANA: Final = re.compile(r"\b[A-Z][A-Za-z]+/[A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_]+)?\b", re.ASCII)
+_IANA: Final = re.compile(r"\b[A-Z][A-Za-z]+/[A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_]+|[+-]\d{1,2})?\b", re.ASCII)
+_OFFSET: Final = re.compile(
+    r"(?:\b(?:utc|gmt)\s?|\A(?=\S+\Z))(?P<sign>[+\-\u2212\u2013±])\s?(?P<amount>\d[\d:.]*)", re.IGNORECASE | re.ASCII
+)
+_AMOUNT: Final = re.compile(r"(?P<hours>\d{1,2})(?::?(?P<minutes>[0-5]\d)|(?P<part>\.\d\d?))?")
+_MOST_HOURS: Final = 14
 
 
 def find_zone(text: str) -> str:
-    """Returns the IANA name of the first time zone or place in the text, "" if there is none."""
+    """Returns the first zone or place in the text by its IANA name or offset ("UTC+09:00"), "" if there is none."""
     if iana := _IANA.search(text):
         return iana.group()
-    found = ((match.start(), zone) for zone, pattern in _PATTERNS if (match := pattern.search(text)))
+    text = unicodedata.normalize("NFKC", text)
+    found = [(match.start(), zone) for zone, pattern in _PATTERNS if (match := pattern.search(text))]
+    if offset := _OFFSET.search(text):
+        found = [*(each for each in found if each[1] != "UTC"), (offset.start(), _offset_of(offset))]
     return min(found, default=(0, ""))[1]
 
 
+def _offset_of(written: re.Match[str]) -> str:
+    """Returns an offset as `UTC+09:00`, "" for one that no place has."""
+    amount = _AMOUNT.fullmatch(written["amount"].rstrip(".:"))
+    if amount is None:
+        return ""
+    minutes = round(60 * (int(amount["hours"]) + float(amount["part"] or 0))) + int(amount["minutes"] or 0)
+    sign = "+" if written["sign"] in "+±" else "-"
+    return f"UTC{sign}{minutes // 60:02}:{minutes % 60:02}" if minutes <= _MOST_HOURS * 60 else ""
+
+
 def without_places(text: str) -> str:
-    text = _IANA.sub(" ", text)
+    text = _OFFSET.sub(" ", _IANA.sub(" ", text))
     for _, pattern in _PATTERNS:
         text = pattern.sub(" ", text)
     return text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime
+from datetime import datetime, tzinfo
 from functools import cache
 from typing import Annotated, Final
 from zoneinfo import ZoneInfo
@@ -27,10 +27,13 @@ def build_current_time(context: ToolContext) -> BaseTool:
 
     def get_current_time(timezone: str = "") -> str:
         name = timezone.strip() or context.time_zone or "UTC"
-        zone = _open_zone(name) or _open_zone(find_zone(name))
+        zone, found = _open_zone(name), find_zone(name)
+        if zone is None:
+            is_offset = found.startswith(("UTC+", "UTC-"))
+            zone = datetime.strptime(found, "UTC%z").tzinfo if is_offset else _open_zone(found)
         if zone is None:
             raise ToolException(no_zone(name[:60], CLOCK_ZONES, language))
-        return format_time(context.clock().astimezone(zone), zone.key, language)
+        return format_time(context.clock().astimezone(zone), str(zone), language)
 
     return StructuredTool(
         name="get_current_time",
@@ -52,7 +55,7 @@ def format_time(moment: datetime, zone: str, language: Language) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S} {WEEKDAYS[language][moment.weekday()]}, {zone} (UTC{offset[:3]}:{offset[3:5]})"
 
 
-def _open_zone(name: str) -> ZoneInfo | None:
+def _open_zone(name: str) -> tzinfo | None:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):

@@ -34,7 +34,29 @@ TIMES = {
     "Asia/Kolkata": "2026-11-21 05:20:12 Saturday, Asia/Kolkata (UTC+05:30)",
     "도쿄": "2026-11-21 08:50:12 Saturday, Asia/Tokyo (UTC+09:00)",
     "London": "2026-11-20 23:50:12 Friday, Europe/London (UTC+00:00)",
+    "Etc/GMT-9": "2026-11-21 08:50:12 Saturday, Etc/GMT-9 (UTC+09:00)",
 }
+SEOUL_CLOCK = "2026-11-21 08:50:12 Saturday, UTC+09:00 (UTC+09:00)"
+AT_OFFSET = {
+    **dict.fromkeys(["UTC+9", "UTC+09:00", "UTC+0900", "+9", "+09:00", "+0900", "utc +9", "GMT+9:00"], SEOUL_CLOCK),
+    **dict.fromkeys(["ＵＴＣ＋９", "UTC+9 (KST)", "시간대 UTC+9", "UTC+9."], SEOUL_CLOCK),
+    "GMT-3:30": "2026-11-20 20:20:12 Friday, UTC-03:30 (UTC-03:30)",
+    "UTC−5": "2026-11-20 18:50:12 Friday, UTC-05:00 (UTC-05:00)",
+    "UTC+5.75": "2026-11-21 05:35:12 Saturday, UTC+05:45 (UTC+05:45)",
+    "UTC+14": "2026-11-21 13:50:12 Saturday, UTC+14:00 (UTC+14:00)",
+    "UTC±0": "2026-11-20 23:50:12 Friday, UTC (UTC+00:00)",
+    "GMT+0": "2026-11-20 23:50:12 Friday, GMT+0 (UTC+00:00)",
+    "한국 시간 (UTC+9)": "2026-11-21 08:50:12 Saturday, Asia/Seoul (UTC+09:00)",
+}
+
+
+def test_time_is_told_at_an_offset_however_it_is_written(context: ToolContext) -> None:
+    assert {zone: run(context, "get_current_time", timezone=zone) for zone in AT_OFFSET} == AT_OFFSET
+
+
+@pytest.mark.parametrize("zone", ["UTC+25", "UTC+23:00", "UTC+9:99", "UTC+09:00:00", "+15", "GMT-99999", "UTC+9:7"])
+def test_an_offset_that_no_place_has_is_no_zone(context: ToolContext, zone: str) -> None:
+    assert fail(context, "get_current_time", timezone=zone).startswith(f"There is no time zone {zone!r}")
 
 
 def test_time_is_told_in_its_zone_and_language(
