@@ -549,6 +549,10 @@ def _bounded(lines: Iterable[str]) -> Iterator[str]:
             yield line
 
 
+# `</pre>` ends what begins with `<script>` and `<style>`, too.
+_HTML_ENDS: Final = (("<!--", "-->"), ("<![", "]]>"), ("<!", ">"), ("<?", "?>"))
+
+
 def _to_markdown(title: str, turns: Sequence[TurnView], records: Sequence[Record], language: Language) -> str:
     """Returns a session to read: each turn with its question quoted, then the summaries in force."""
     parts = [f"# {title}", *(_turn_text(turn, language) for turn in turns)]
@@ -567,9 +571,25 @@ def _turn_text(turn: TurnView, language: Language) -> str:
         _quoted(turn.user_text),
         f"**{speakers['ai']}** · {turn.model}" if turn.model else f"**{speakers['ai']}**",
         "\n".join(f"- {speakers['tool']}: `{step.name}`" for step in turn.steps),
-        answer,
+        _closed(answer),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _closed(text: str) -> str:
+    """Returns Markdown with its open code block or HTML closed, so that what follows isn't part of it.
+
+    What is open in a list or a quote ends with that.
+    """
+    from markdown_it import MarkdownIt  # noqa: PLC0415  # needed for an export alone
+
+    parser = MarkdownIt("commonmark", {"maxNesting": 20}).disable(["inline", "text_join"])
+    last = parser.parse(f"{text}\n\n.")[-1]
+    if last.type == "html_block":
+        return (
+            f"{text}\n{next((end for begin, end in _HTML_ENDS if last.content.lstrip().startswith(begin)), '</pre>')}"
+        )
+    return f"{text}\n{last.markup}" if last.type == "fence" else text
 
 
 def _record_text(record: Record, language: Language) -> str:

@@ -3,12 +3,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from graph.core.day import written
 from graph.service.sessions import IMPORT_CHARS
@@ -108,6 +110,37 @@ def test_an_export_comes_back_whole_beside_its_origin_and_in_its_place(chat: Cha
         _changed("image", data_url="https://example.com/another"),
     ):
         assert refused(chat, entries, spoil) == "not_an_export"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "코드:\n```python\nx = 1",
+        "````\n```\nx\n```",
+        "~~~\nx\n```",
+        "  ```\n  x\n\n## 2턴",
+        "- 목록\n  ```\n  x",
+        "1. ```\n   x",
+        "> ```\n> x",
+        "> - ~~~~\n>   x",
+        "```\nx\n``",
+        "<!-- 메모",
+        "<pre>\n글",
+        "<script>\nx",
+        "```\nx\n```",
+        "    x\n\n    ```",
+        "`" * 3,
+    ],
+)
+def test_what_an_answer_leaves_open_ends_with_it_in_an_export(chat: Chat, server: FakeOpenAI, answer: str) -> None:
+    for number, said in enumerate((answer, "둘째 답"), 1):
+        server.script(text(said), to=f"질문 {number}")
+        chat.say(f"질문 {number}")
+    exported = chat.service.sessions.export_markdown(chat.session_id)
+    assert answer.strip() in exported
+    tokens = MarkdownIt("commonmark").parse(exported)
+    assert [token.content for token in tokens if token.type == "inline" and token.content == "둘째 답"] == ["둘째 답"]
+    assert "2턴" in [each.content for before, each in pairwise(tokens) if before.type == "heading_open"]
 
 
 def test_a_branch_of_a_session_whose_pinned_answer_was_made_anew_comes_back(chat: Chat) -> None:
