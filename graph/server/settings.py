@@ -37,6 +37,13 @@ Seconds = Annotated[float, Field(gt=0, le=3600)]
 LongSeconds = Annotated[float, Field(gt=0, le=86_400)]
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)(:\d{1,5})?", re.ASCII)
 _POSTGRES: Final = re.compile(r"postgresql(\+psycopg)?://(?=[^/?#]*/[^/?#])", re.ASCII)
+# Of the pools of other programs, as providers of Postgres show their URLs; Turnfold's own works behind any pool.
+_OF_OTHER_POOLS: Final = re.compile(
+    r"(?<=[?&])(?:pgbouncer|connection_limit|pool_timeout|pool_size|max_overflow|prepareThreshold|supa|workaround"
+    r"|(?:prepared_)?statement_cache_size)(?:=[^&#]*)?(?:&|\Z)",
+    re.ASCII,
+)
+_UNKNOWN_PARAMETER: Final = re.compile(r'URI query parameter: "([\w.-]{1,40})"', re.ASCII)
 _PORT: Final = re.compile(r":\d+$")
 _TOOL_PATTERN: Final = re.compile(r"!?[^:!]+:.+")
 _ALL: Final = "all"
@@ -163,7 +170,16 @@ class Settings(BaseSettings):
         if (scheme := _POSTGRES.match(url)) is None:
             msg = "takes postgresql://user:password@host:port/database"
             raise ValueError(msg)
-        return SecretStr(f"postgresql://{url[scheme.end() :]}")
+        url = _OF_OTHER_POOLS.sub("", f"postgresql://{url[scheme.end() :]}").rstrip("?&")
+        from psycopg import Error, conninfo  # noqa: PLC0415  # slow, and most have no such URL
+
+        try:
+            conninfo.conninfo_to_dict(url)
+        except Error as error:  # its other messages may quote the password
+            named = _UNKNOWN_PARAMETER.search(str(error))
+            msg = f"has the parameter {named[1]}, which Postgres doesn't know" if named else "can't be read as a URL"
+            raise ValueError(msg) from None
+        return SecretStr(url)
 
     @field_validator("mcp_allow", "project_roots", "turnfold_hosts", "chat_api_origins", mode="before")
     @classmethod

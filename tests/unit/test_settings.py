@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from graph.server.identity import check_issuer, check_origin, is_loopback, is_reachable
 from graph.server.settings import Settings, load_settings
+from graph.store.postgres.connection import with_patience
 from graph.value.error import SettingsError
 from tests.fake.sign_in import PROVIDER
 
@@ -96,6 +97,43 @@ def test_database_is_named_by_either_url_and_its_password_never_shown(monkeypatc
         with pytest.raises(SettingsError, match="CHAT_DATABASE_URL: takes postgresql://") as caught:
             load_settings()
         assert "pass-word" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("?pgbouncer=true", ""),
+        ("?pgbouncer=true&connection_limit=1", ""),
+        ("?sslmode=require&supa=base-pooler.x", "?sslmode=require"),
+        (
+            "?pool_timeout=0&sslmode=require&statement_cache_size=0&application_name=a",
+            "?sslmode=require&application_name=a",
+        ),
+        (
+            "?channel_binding=require&options=-c%20search_path%3Dx",
+            "?channel_binding=require&options=-c%20search_path%3Dx",
+        ),
+    ],
+)
+def test_parameters_of_other_pools_are_left_out_of_a_database_url(
+    monkeypatch: pytest.MonkeyPatch, query: str, kept: str
+) -> None:
+    monkeypatch.setenv("CHAT_DATABASE_URL", f"postgresql://kim:pass-word@db/chat{query}")
+    settings = load_settings()
+    assert settings.chat_database_url is not None
+    assert settings.chat_database_url.get_secret_value() == f"postgresql://kim:pass-word@db/chat{kept}"
+    assert "password=pass-word" in with_patience(settings.chat_database_url.get_secret_value())
+
+
+@pytest.mark.parametrize("name", ["schema", "sslaccept", "useSSL", "currentSchema", "ssl_mode", "x-y", "pgbouncer2"])
+def test_a_parameter_that_postgres_does_not_know_is_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("CHAT_DATABASE_URL", f"postgresql://kim:pass-word@db/chat?{name}=pass-word")
+    with pytest.raises(SettingsError, match=f"CHAT_DATABASE_URL: has the parameter {name}, ") as caught:
+        load_settings()
+    assert "pass-word" not in str(caught.value)
+    monkeypatch.setenv("CHAT_DATABASE_URL", "postgresql://kim:pass%zz-word@db/chat")
+    with pytest.raises(SettingsError, match="CHAT_DATABASE_URL: can't be read as a URL"):
+        load_settings()
 
 
 ALL_PARTS = "OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and TURNFOLD_ORIGIN"
