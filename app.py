@@ -21,6 +21,7 @@ from api.connection import bounded_connections, bounded_websockets, notified_of_
 from api.middleware import HostCheck, MetricsGuard, SecurityHeaders, SocketGuard, UploadGuard, metrics_route
 from api.program_routes import ProgramRoutes
 from component.bridge import delivery, security, service_provider
+from component.words.wording import language_of_locale, words_of
 from graph.server.log import set_up_logging
 from graph.server.settings import Settings, load_settings
 from graph.server.start import address_of, noted_address, running_at, say, welcome
@@ -36,6 +37,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
             set_up_logging(settings.turnfold_log_level)
             delivery.quieten()
             delivery.shorten_hashes()
+            security.check_path()
             host, port, is_chosen = security.listening_at()
             if not is_chosen and (running := running_at(settings)):
                 message = f"Turnfold already runs at {running} over {settings.turnfold_data_dir.resolve()}."
@@ -97,6 +99,8 @@ app = st.App(
         Middleware(MetricsGuard, opened_with),
         Middleware(UploadGuard, opened_with, security, security.held_files),
         Middleware(SocketGuard, opened_with, security),
-        Middleware(security.SignOut, opened_with),
+        Middleware(
+            security.SignOut, opened_with, lambda locale: words_of(language_of_locale(locale)).sign_in.too_large
+        ),
     ],
 )

@@ -13,8 +13,10 @@ from typing import Final
 import anyio.to_thread
 import streamlit
 import streamlit as st
+from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection, Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config, runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from uvicorn.protocols.websockets import websockets_sansio_impl
@@ -23,11 +25,14 @@ from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFact
 from component.bridge import service_provider
 from graph.server.identity import Identity
 from graph.server.settings import Settings
-from graph.value.error import TurnfoldError
+from graph.value.error import SettingsError, TurnfoldError
 
 _INLINE_SCRIPT = re.compile(r"<script>([^<]*+(?:<(?!/?script>)[^<]*+)*+)</script>")
 _UPLOAD: Final = "/_stcore/upload_file/"
 _SIGN_OUT: Final = "/auth/logout"
+_SIGNED_IN: Final = "/oauth2callback"
+# Of the cookies of a sign-in; the rest is for others, such as a proxy's.
+_SIGN_IN_BYTES: Final = service_provider.COOKIE_BYTES - 1_024
 _LOG = logging.getLogger(__name__)
 
 
@@ -59,6 +64,16 @@ def listening_at() -> tuple[str, int, bool]:
     """Returns the address and port of this server, and whether somebody chose the port."""
     address: str | None = st.get_option("server.address")
     return address or "", int(st.get_option("server.port")), config.is_manually_set("server.port")
+
+
+def check_path() -> None:
+    """Raises `SettingsError` if the page would stand below a path: addresses, cookies and programs count on none."""
+    if st.get_option("server.baseUrlPath").strip("/"):
+        msg = (
+            "STREAMLIT_SERVER_BASE_URL_PATH (server.baseUrlPath) can't be used: Turnfold needs a host name or a port "
+            "of its own, such as chat.example.com instead of example.com/chat"
+        )
+        raise SettingsError(msg)
 
 
 class _WideWindow(ServerPerMessageDeflateFactory):
@@ -103,16 +118,44 @@ def check_admitted(visitor: Identity) -> None:
 
 
 class SignOut:
-    """Middleware: ends the sign-in for every copy of its cookie; Streamlit alone only deletes the browser's cookie."""
+    """Middleware: ends the sign-in for every copy of its cookie; Streamlit alone only deletes the browser's cookie.
 
-    def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
+    A sign-in whose cookies the server wouldn't take back, as one with hundreds of groups, isn't begun, and says so.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Callable[[], Settings], too_large: Callable[[str | None], str]) -> None:
         self._app = app
         self._settings = settings
+        self._too_large = too_large  # the sentence, by the browser's languages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"].endswith(_SIGN_OUT):
             await anyio.to_thread.run_sync(self._end, Request(scope))
-        await self._app(scope, receive, send)
+        if scope["type"] == "http" and scope["path"].endswith(_SIGNED_IN):
+            await self._begin(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _begin(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answered: list[Message] = []
+
+        async def hold(message: Message) -> None:
+            answered.append(message)
+
+        await self._app(scope, receive, hold)
+        headers = [header for message in answered for header in message.get("headers", ())]
+        cookies = [value.partition(b";")[0] + b"; " for name, value in headers if name.lower() == b"set-cookie"]
+        size = sum(map(len, cookies))
+        if size > _SIGN_IN_BYTES:
+            _LOG.warning(
+                "a sign-in of %d bytes is too large for cookies: its token has too many groups or claims", size
+            )
+            sentence = self._too_large(Headers(scope=scope).get("accept-language"))
+            figures = {"size": size // 1_024 + 1, "most": _SIGN_IN_BYTES // 1_024}
+            await PlainTextResponse(sentence.format(**figures), 403)(scope, receive, send)
+            return
+        for message in answered:
+            await send(message)
 
     def _end(self, request: Request) -> None:
         settings = self._settings()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from graph.service import ChatService
 
 _SECRET_BYTES: Final = 32
-_COOKIE_BYTES: Final = 32_768
+COOKIE_BYTES: Final = 32_768
 # Without the e-mail address, which isn't needed.
 _SCOPE: Final = "openid profile"
 
@@ -78,7 +78,7 @@ def prepare(settings: Settings) -> None:
         )
         raise SettingsError(msg)
     # Streamlit's sign-in cookies contain the provider's tokens; over 8 KiB they would lock the user out of the page.
-    http11.MAX_LINE_LENGTH = _COOKIE_BYTES
+    http11.MAX_LINE_LENGTH = COOKIE_BYTES
     secrets_singleton.merge_programmatic_secrets(
         {
             "auth": {

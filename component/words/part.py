@@ -505,6 +505,16 @@ class SignInWords(Group):
         "This account no longer has access. Ask whoever runs this server.",
         "이 계정은 더 이상 쓸 수 없습니다. 이유는 서버 관리자에게 문의해 주세요.",
     )
+    too_large = Both(
+        (
+            "You can't be signed in: your account has so many groups or other details that the sign-in takes {size} "
+            "KB, and {most} KB is the most that can be kept. Ask whoever runs your sign-in to send fewer of them."
+        ),
+        (
+            "로그인할 수 없습니다. 계정에 딸린 그룹이나 정보가 많아 로그인 정보가 {size}KB인데, {most}KB까지만 저장할 "
+            "수 있습니다. 로그인 서비스 관리자에게 Turnfold로 보내는 그룹을 줄여 달라고 요청해 주세요."
+        ),
+    )
     sign_in = Both("Sign in", "로그인")
     elsewhere = Both(
         "Signing in works at this page's own address.", "로그인은 이 페이지의 정식 주소에서만 할 수 있습니다."

@@ -14,7 +14,7 @@ from graph.service import ChatService
 from tests.browser.conftest import preparing, scripted_settings, started, visiting
 from tests.browser.site import Site, choose, come, opened_site, sign_in, sign_out, sign_out_everywhere
 from tests.browser.visitor import Visitor
-from tests.fake.identity_provider import NAMES, IdentityProvider
+from tests.fake.identity_provider import MANY_GROUPS, NAMES, IdentityProvider
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.owners import withdrawn
@@ -103,6 +103,14 @@ def test_what_somebody_sends_who_is_out_is_sent_when_he_is_in_again(
     guest.wait_for_end(1)
     expect(guest.turn(1)).to_contain_text("나간 뒤에 보낸 말입니다.")
     assert len(theirs.list()) == len(before) + 1
+
+
+def test_whoever_has_too_many_groups_is_told_so_and_another_account_comes_in(guest: Visitor) -> None:
+    come(guest)
+    choose(guest, MANY_GROUPS)
+    expect(guest.page.get_by_text("계정에 딸린 그룹이나 정보가 많아")).to_be_visible()
+    guest.complaints.clear()  # the refusal is told on the console
+    sign_in(guest, "minsu")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Mapping
 from datetime import timedelta
+from hashlib import sha256
 from typing import Any, Final, Self
 
 import httpx2
@@ -21,6 +22,9 @@ from werkzeug.serving import make_server
 
 COOKIE_SECRET: Final = "secret-of-the-cookies-0123456789"  # noqa: S105  # of test servers alone
 NAMES: Final[Mapping[str, str]] = {"minsu": "김민수", "yeonghui": "이영희"}
+# Of a user whose token no cookie of 32 KiB has room for.
+MANY_GROUPS: Final = "jihun"
+_GROUPS: Final = [sha256(bytes(number)).hexdigest() for number in range(280)]
 # Its pages ask another host for their looks, and a whole browser asks itself for an icon that it lacks.
 _STYLE_SHEET: Final = re.compile(rb"<link\b[^>]*>")
 _HOUR: Final = timedelta(hours=1)
@@ -31,6 +35,7 @@ class IdentityProvider:
 
     def __init__(self, *, lasts: timedelta = _HOUR, knows_clients: bool = False) -> None:
         users = [User(sub=subject, claims={"name": name}) for subject, name in NAMES.items()]
+        users.append(User(sub=MANY_GROUPS, claims={"name": "박지훈", "groups": _GROUPS}))
         app = provider_app(require_client_registration=knows_clients, access_token_max_age=lasts, user_claims=users)
         app.after_request(_without_style_sheet)
         logging.getLogger("werkzeug").setLevel(logging.ERROR)

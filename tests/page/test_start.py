@@ -25,6 +25,8 @@ HEADERS = {"STREAMLIT_SERVER_TRUSTED_USER_HEADERS": '{"X-Sub": "sub"}'}
         ("LEASE_SECONDS", "9.5", "LEASE_SECONDS (9.5) must be at least twice HEARTBEAT_SECONDS (5)"),
         ("TURNFOLD_DATA_DIR", "{folder}", "not_a_database"),
         ("MCP_SERVERS", "{folder}/turnfold.db", "turnfold.db isn't JSON"),
+        ("STREAMLIT_SERVER_BASE_URL_PATH", "/chat/", "server.baseUrlPath) can't be used: Turnfold needs a host name"),
+        ("CHAT_DATABASE_URL", "postgresql://a:b@c/d?schema=x", "has the parameter schema, which Postgres doesn't know"),
     ],
 )
 def test_server_that_cannot_start_says_why_in_a_sentence(tmp_path: Path, name: str, value: str, sentence: str) -> None:

@@ -118,7 +118,7 @@ def passed(path: str, cookies: dict[str, str]) -> bool:
     def route(_: Request) -> PlainTextResponse:
         return PlainTextResponse("passed")
 
-    app = Starlette(routes=[Route("/{path:path}", route)], middleware=[Middleware(SignOut, settings)])
+    app = Starlette(routes=[Route("/{path:path}", route)], middleware=[Middleware(SignOut, settings, str)])
     said = "; ".join(f"{name}={value}" for name, value in cookies.items())
 
     async def ask() -> str:
@@ -126,6 +126,29 @@ def passed(path: str, cookies: dict[str, str]) -> bool:
             return (await client.get(path, headers={"Cookie": said} if said else {})).text
 
     return asyncio.run(ask()) == "passed"
+
+
+@pytest.mark.parametrize(("size", "is_begun"), [(1_000, True), (31_000, True), (33_000, False), (60_000, False)])
+def test_a_sign_in_that_no_request_could_bring_back_is_not_begun_and_says_why(size: int, *, is_begun: bool) -> None:
+    async def route(_: Request) -> PlainTextResponse:
+        answer = PlainTextResponse("passed")
+        for start in range(0, size, 1_000):
+            answer.set_cookie(f"{USER_COOKIE}_{start}", "x" * min(950, size - start), httponly=True)
+        return answer
+
+    def too_large(languages: str | None) -> str:
+        return f"{languages}: {{size}} of {{most}}"
+
+    guard = Middleware(SignOut, settings, too_large)
+    app = Starlette(routes=[Route("/oauth2callback", route)], middleware=[guard])
+
+    async def ask() -> httpx2.Response:
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=ORIGIN) as client:
+            return await client.get("/oauth2callback", headers={"Accept-Language": "ko"})
+
+    answer = asyncio.run(ask())
+    assert (answer.status_code, bool(answer.cookies)) == ((200, True) if is_begun else (403, False))
+    assert answer.text == "passed" or answer.text.startswith("ko: ")
 
 
 LONG: Final = {**CLAIMS, "groups": "".join(sha256(bytes([number])).hexdigest() for number in range(200))}
