@@ -28,7 +28,7 @@ def picture(
     Args:
         kind: The format, as Pillow names it.
         turned: The orientation in its EXIF data.
-        told: Texts in its metadata, of a PNG alone.
+        told: Texts in its metadata, of a PNG; a JPEG has a comment always.
     """
     image = Image.new("RGB", size, _RED)
     image.paste(_BLUE, (size[0] // 2, 0, *size))
@@ -46,7 +46,7 @@ def picture(
     elif kind == "GIF":
         image.convert(mode).save(written, kind)
     else:
-        image.convert(mode).save(written, kind, exif=exif)
+        image.convert(mode).save(written, kind, exif=exif, comment="taken by Kim")
     return written.getvalue()
 
 

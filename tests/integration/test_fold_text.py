@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from graph.fold.extract import count_terms
 from graph.model.summariser import ExtractiveSummariser
 from graph.node.fold_worker import SessionTerms
+from graph.value.error import InputError
 from tests.fake import openai_reply
 from tests.fake.body import content_of, roles, system_prompt
 from tests.fake.chat import Chat, question
@@ -145,7 +146,20 @@ def test_what_stays_invented_is_marked_until_an_edit_takes_it_out(chat: Chat, se
     assert (record.summary, record.invented_facts) == (draft, ("290만 원",))
     kept = chat.service.folds.edit(chat.session_id, record.id, "가족 네 명, 예산 290만 원, 7월 8일 출발.")
     assert kept.invented_facts == ("290만 원",)  # what the user adds isn't invented
-    assert chat.service.folds.edit(chat.session_id, kept.id, "예산 200만 원.").invented_facts == ()
+    own = chat.service.folds.edit(chat.session_id, kept.id, "예산 290만 원, 예비비 77만 원, 9월 19일 출발.")
+    assert own.invented_facts == ("290만 원",)
+    assert chat.service.folds.edit(chat.session_id, own.id, "예산 200만 원.").invented_facts == ()
+
+
+def test_an_edit_is_at_most_as_long_as_what_it_stands_for(chat: Chat) -> None:
+    chat.ask(1, 4)
+    chat.wait_for_folds()
+    (record,) = chat.service.folds.records(chat.session_id)
+    with pytest.raises(InputError, match=f"{record.original_chars + 1} > {record.original_chars}") as caught:
+        chat.service.folds.edit(chat.session_id, record.id, "가" * (record.original_chars + 1))
+    assert caught.value.reason == "not_shorter"
+    edited = chat.service.folds.edit(chat.session_id, record.id, "가" * record.original_chars)
+    assert edited.summary_chars == record.original_chars
 
 
 def test_a_value_of_an_older_summary_is_not_invented(open_chat: OpenChat, server: FakeOpenAI) -> None:

@@ -225,6 +225,17 @@ def test_what_another_attempt_replaces_is_remembered_no_more_and_what_a_branch_p
     assert ": 답 2" not in str(server.bodies("chat")[-1])
 
 
+def test_an_answer_beside_the_one_that_is_chosen_is_remembered_no_more(rooted: Rooted, server: FakeOpenAI) -> None:
+    chat = rooted.open()
+    server.script(text("답 1"), text("옛 답 2"), text("새 답 2"))
+    chat.say("첫 질문", options=rooted.options())
+    chat.say("다음 질문")
+    chat.regenerate()
+    wait_for_notes(chat)
+    chat.service.sessions.choose_attempt(chat.session_id, 2, 1)
+    assert rooted.noted() == [("user", "첫 질문"), ("assistant", "답 1"), ("user", "다음 질문")]
+
+
 def test_an_answer_that_was_replaced_is_not_noted_late_nor_summarised(rooted: Rooted) -> None:
     def summarise(*_: object) -> str:
         context.take_back(["old"])

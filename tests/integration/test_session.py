@@ -397,6 +397,25 @@ def test_what_was_deleted_is_erased_in_the_background_also_of_other_owners(open_
         chat.service.sessions.delete_many([chat.session_id])
 
 
+def test_what_is_busy_when_it_is_to_be_erased_is_erased_the_next_time(
+    open_chat: OpenChat, caplog: pytest.LogCaptureFixture
+) -> None:
+    chat = open_chat()
+    chat.ask(1, 1)
+    eraser, leases = chat.service._engine.eraser, chat.service._engine.stores.chat.leases  # noqa: SLF001  # a minute passes, and another worker holds the session
+    lease = leases.acquire(chat.session_id)
+    chat.service.sessions.delete_many([chat.session_id])
+    make_older(chat, RETENTION_SECONDS)
+    eraser.leaving[chat.session_id] -= RETENTION_SECONDS
+    eraser.erase_expired()
+    assert is_stored(chat, chat.session_id)
+    assert "a deleted session was not erased: busy" in caplog.messages
+    leases.release(lease)
+    eraser.leaving[chat.session_id] -= RETENTION_SECONDS
+    eraser.erase_expired()
+    assert not is_stored(chat, chat.session_id)
+
+
 def test_server_that_starts_erases_what_others_left(open_chat: OpenChat) -> None:
     first = open_chat(turnfold_owner="first")
     chats = [first, Chat(first.service), Chat(first.service)]

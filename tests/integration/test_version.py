@@ -226,6 +226,40 @@ def test_the_sessions_that_part_at_a_turn_are_known_to_each_of_them(chat: Chat) 
     assert siblings(three) == {}
 
 
+def test_a_pager_has_no_session_that_parts_elsewhere_or_lacks_the_turn(chat: Chat) -> None:
+    chat.ask(1, 3)
+    sessions, turns, origin = chat.service.sessions, chat.service.turns, chat.session_id
+    turns.fork(origin, after_turn=1)  # nothing has been asked in it yet
+    assert sessions.siblings(origin) == {}
+    one = Chat(chat.service, turns.edit(origin, 2, question(9)))
+    one.events()
+    one.ask(3, 3)
+    elsewhere = Chat(chat.service, turns.edit(one.session_id, 3, question(8)))
+    elsewhere.events()
+    at_two, at_three = (origin, one.session_id), (one.session_id, elsewhere.session_id)
+    assert sessions.siblings(origin) == {2: at_two}
+    assert sessions.siblings(one.session_id) == {2: at_two, 3: at_three}
+    assert sessions.siblings(elsewhere.session_id) == {3: at_three}
+
+
+def test_the_history_before_a_turn_is_none_of_its_own_answers(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(text("짧은 답"), text(FIRST), to=question(2))
+    chat.ask(1, 2)
+    chat.regenerate()
+    chat.ask(3, 3)
+
+    def before() -> list[int]:
+        query = "SELECT history_tokens FROM turn WHERE session_id = ? ORDER BY number"
+        return [tokens for (tokens,) in chat.rows(query, chat.session_id)]
+
+    long = before()
+    choose(chat, 2, 1)
+    short = before()
+    assert (short[:2], short[2] < long[2]) == (long[:2], True)
+    choose(chat, 2, 2)
+    assert before() == long
+
+
 @pytest.mark.both_engines
 def test_branches_of_a_deleted_branch_part_from_its_origin(chat: Chat) -> None:
     chat.ask(1, 3)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import io
 import subprocess
 import sys
@@ -39,7 +40,16 @@ def test_a_picture_is_turned_upright_and_its_metadata_is_dropped(kind: str) -> N
     assert shown.size == (20, 40)
     assert (is_red(shown, (10, 5)), is_red(shown, (10, 35))) == (True, False)
     assert not dict(shown.getexif())
-    assert {"exif", "Comment", "icc_profile"}.isdisjoint(shown.info)
+    assert {"exif", "Comment", "comment", "icc_profile"}.isdisjoint(shown.info)
+
+
+def test_a_jpegs_comment_is_in_no_copy_of_it() -> None:
+    noise = io.BytesIO()
+    Image.effect_noise((1_000, 1_000), 90).convert("RGB").save(noise, "JPEG", quality=95, comment="taken by Kim")
+    assert b"taken by Kim" in noise.getvalue()
+    url = read_image("a", noise.getvalue()).url
+    assert url.startswith("data:image/jpeg;")  # too long as a PNG
+    assert b"taken by Kim" not in base64.b64decode(url.partition(",")[2])
 
 
 @pytest.mark.parametrize(("kind", "mode"), [("PNG", "P"), ("PNG", "L"), ("PNG", "1"), ("JPEG", "CMYK"), ("JPEG", "L")])
