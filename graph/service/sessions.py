@@ -29,7 +29,7 @@ from graph.store.transfer import export_lines
 from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.interval import IntervalStrategy
 from graph.strategy.rolling import RollingStrategy, unsent_count
-from graph.value.error import BusyError, InputError, NotFoundError, PathError, UserTokensError
+from graph.value.error import InputError, NotFoundError, PathError, UserTokensError
 from graph.value.record import Record
 from graph.value.view import (
     ContextNotice,

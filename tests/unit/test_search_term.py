@@ -13,8 +13,8 @@ from graph.core.turn import closing_messages
 from graph.search.term import (
     MAX_PHRASES,
     broad_words,
-    count_marks,
     count_content_of,
+    count_marks,
     cut_around,
     excerpt,
     has_words,
