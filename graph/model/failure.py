@@ -45,27 +45,28 @@ _KEY_LIKE: Final = re.compile(
 _EXCESS: Final = re.compile(
     r"exceed|overflow|surpass|beyond|length error|too (?:long|large|many|big)|(?:long|larg|great|bigg|high)er than"
     r"|(?:more|less|fewer) than|maximum|\bmax|\blimit|at most|reduce|shorten|<=|(?:cannot|not|n't) fit|should be \["
-    r"|configured context",
+    r"|configured context|\d(?: tokens)? ?> ?\d",
     re.IGNORECASE,
 )
 _OF_CONTEXT: Final = re.compile(
-    r"\bcontext\W{0,3}(?:the )?(?:length|window|size|limit|overflow)|max_model_len|\bmodel length", re.IGNORECASE
+    r"\bcontext\W{0,3}(?:the )?(?:length|window|size|limit|overflow)|max_model_len|\bn.?ctx\b"
+    r"|\bmodel(?:'s)? (?:length|context)\b",
+    re.IGNORECASE,
 )
 _OF_INPUT: Final = re.compile(
-    r"\b(?:prompts?|inputs?|request|messages?|tokens?|sequence|conversation|question)\b", re.IGNORECASE
+    r"\b(?:prompts?|inputs?|request|messages?|tokens?|sequence|conversation|question|text)\b", re.IGNORECASE
 )
-_MEASURE: Final = re.compile(
-    r"\b(?:tokens?|length|long|characters|chars)\b|\btoo large for (?:the )?model", re.IGNORECASE
-)
-_TOO_LONG_IN_CHINESE_OR_KOREAN: Final = re.compile(
-    r"(?:上下文|输入|提示词|文本|内容|消息|对话|字数|\btokens?|\bprompt)[^。\n]{0,20}(?:超长|超出|超过|过长|太长|过大|上限|太多)"
+_MEASURE: Final = re.compile(r"\b(?:tokens?|length|long|characters|chars)\b|\btoo (?:large|big)\b", re.IGNORECASE)
+_TOO_LONG_IN_OTHER_SCRIPTS: Final = re.compile(
+    r"(?:上下文|输入|提示词|文本|内容|消息|对话|字数|长度|\btokens?|\bprompt)[^。\n]{0,20}(?:超长|超限|超出|超过|过长|太长|过大|上限|太多)"
+    r"|(?:コンテキスト|入力|プロンプト|トークン)[^。\n]{0,20}(?:超え|超過|長すぎ|上限)"
     r"|(?:超出|超过)[^。\n]{0,20}(?:上下文|长度|\btoken|字数)"
     r"|(?:입력|컨텍스트|프롬프트|토큰|문맥|메시지)[^.\n]{0,20}(?:초과|깁니다|길어|넘)",
     re.IGNORECASE,
 )
 # The answer's limit, and parts of a request that a shorter chat doesn't make shorter.
 _OF_ELSE: Final = re.compile(
-    r"completion tokens|max_(?:completion_|output_)?tokens|\b(?:string|array)\b|stop sequences|\bimages?\b",
+    r"completion tokens|max_?(?:completion_?|output_?)?tokens|\b(?:string|array)\b|stop sequences|\bimages?\b",
     re.IGNORECASE,
 )
 # MiniMax ends its sentence with its own code.
@@ -93,7 +94,9 @@ _TOOLS: Final = re.compile(
 )
 _TOOLS_STATUS: Final = frozenset({400, 404, 422, 500, 501})
 # By whatever words: a refusal that names the tools of its request, and neither one of them nor the calls made so far.
-_OF_TOOLS: Final = re.compile(r"(?<!parallel )\b(?:tools?|function.?call(?:s|ing)?)\b(?!.?choice)", re.IGNORECASE)
+_OF_TOOLS: Final = re.compile(
+    r"(?<!parallel )\b(?:tools?|functions|function.?call(?:s|ing)?)\b(?!.?choice)", re.IGNORECASE
+)
 _OF_ONE_TOOL: Final = re.compile(
     r"schema|tool_call_id|preceding|followed|role|'tools?[.\[]|\btools?[.\[]|array|string|invalid '?tools|tool.?result"
     r"|too (?:long|many)|duplicate|tool.?name",
@@ -102,7 +105,8 @@ _OF_ONE_TOOL: Final = re.compile(
 _NOT_TAKEN: Final = re.compile(
     r"unsupported|(?:not|n't) (?:\w{1,12} )?(?:support|accept|allow|permit|recogni[sz]|applicable|compatible|available)"
     r"|unrecogni[sz]ed|unknown|unexpected|extra.(?:inputs|fields|forbidden)|additional propert|forbidden|disallowed"
-    r"|incompatible|only the default|\bonly [^.]{1,20} (?:is|are) (?:allowed|supported|accepted|permitted)|deprecated"
+    r"|incompatible|only (?:the default|allowed|supported|available|valid)|deprecated"
+    r"|\bonly [^.]{1,20} (?:is|are) (?:allowed|supported|accepted|permitted)"
     r"|\binstead\b|no longer|cannot be (?:used|set|specified)|no such|不支持|不允许|지원하지|지원되지",
     re.IGNORECASE,
 )
@@ -333,7 +337,7 @@ def _is_overflow(status: int, words: str) -> bool:
         return True
     if _OF_ELSE.search(words):
         return False
-    if status == _TOO_LARGE_STATUS or _TOO_LONG_IN_CHINESE_OR_KOREAN.search(words):
+    if status == _TOO_LARGE_STATUS or _TOO_LONG_IN_OTHER_SCRIPTS.search(words):
         return True
     return bool(_EXCESS.search(said) and _OF_INPUT.search(said) and _MEASURE.search(said))
 

@@ -174,11 +174,10 @@ def _counts(usage: object) -> dict[str, Any] | None:
     """Returns the counts of a report on tokens as whole numbers, without what isn't one."""
     if not isinstance(usage, Mapping):
         return None
-    counts = {name: _counts(value) if isinstance(value, Mapping) else value for name, value in usage.items()}
     return {
-        name: value if isinstance(value, dict) else int(value)
-        for name, value in counts.items()
-        if isinstance(value, dict) or (isinstance(value, int | float) and math.isfinite(value))
+        name: _counts(value) if isinstance(value, Mapping) else int(value)
+        for name, value in usage.items()
+        if isinstance(value, Mapping) or (isinstance(value, int | float) and math.isfinite(value))
     }
 
 

@@ -144,6 +144,9 @@ SPELLINGS: list[tuple[str, object, str]] = [
     ("repetition_penalty", 1.1, "该模型不支持 repetition_penalty 参数"),
     ("thinking", {"type": "enabled"}, "Unrecognized request argument supplied: thinking"),
     ("store", True, "UnsupportedParamsError: store is not supported"),
+    ("metadata", {"a": "b"}, "The 'metadata' parameter is only allowed when 'store' is enabled."),
+    ("reasoning", {"effort": "low"}, "Unsupported parameter: 'reasoning.effort' is not supported with this model."),
+    ("seed", 1, "seed parameter is not supported by this provider"),
 ]
 
 
@@ -538,6 +541,10 @@ OVERFLOWS = [
     (400, "the max input characters is 20000", 20_000),
     (400, "internal error happened, status code ResponseType.INPUT_LENGTH_ERROR", None),
     (400, "ValidationException: Input is too long for requested model.", None),
+    (400, "entrée trop longue: 5000 tokens > 4096", 4_096),
+    (400, "コンテキスト長を超えています", None),
+    (400, "messages 总长度超限", None),
+    (400, "The request exceeds the model's context", None),
 ]
 LONG = "예산은 부서마다 다르고, 담당자는 매주 금요일에 숫자를 다시 확인하기로 했습니다. "
 OTHERS = [
@@ -551,6 +558,7 @@ OTHERS = [
     (400, "Throttling error: Too many tokens, please wait before trying again."),
     (400, "Range of max_tokens should be [1, 8192]"),
     (400, "您的请求频率超过限制"),
+    (400, 'Unknown name "maxCompletionTokens"'),
     (400, "batch size is invalid, it should not be larger than 10.: input.contents"),
 ]
 
