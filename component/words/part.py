@@ -20,7 +20,7 @@ class AttachmentWords(Group):
         "{name} is too large: the message takes {sent} of this model's {window} tokens.",
         "파일이 너무 큽니다: {name}. 이 모델의 창은 {window}토큰인데 {sent}토큰을 보내게 됩니다.",
     )
-    left_out = Both("not read: pictures or objects ({count})", "읽지 않은 그림·개체 {count}개")
+    left_out = Both("not read: images or objects ({count})", "읽지 않은 이미지·개체 {count}개")
     partial = Both("⚠️ not all of it could be read", "⚠️ 일부는 읽지 못했습니다")
     enlarge = Both("Enlarge {name}", "{name} 크게 보기")
     picture = Both("Image", "이미지")

@@ -212,7 +212,7 @@ class _Office:
         """Yields headers or footers, each once; those without a letter are numbers of pages."""
         names = self._names_of(main, kind)
         texts = [text for name in names for text in ("".join(_words(self.parse(name))), *self._beside(name))]
-        yield from (text for text in dict.fromkeys(texts) if re.search(r"[^\W\d_]", text))
+        yield from (text for text in dict.fromkeys(texts) if _LETTER.search(text))
 
     def _beside(self, name: str) -> Iterator[str]:
         """Yields the text of a part's charts, drawings, notes and comments, and counts what has none."""
@@ -439,7 +439,7 @@ class _Counts:
             level = levels.get(int(found[1]) - 1, levels[at])
             return _numeral(counts.get(int(found[1]) - 1, level.start), level.kind)
 
-        text = re.sub(r"[%^]([1-9])", said, levels[at].text).strip()
+        text = _NUMBER_OF_LEVEL.sub(said, levels[at].text).strip()
         return text and f"{text} "
 
 
@@ -548,8 +548,19 @@ _MOST_EXACT: Final = 1e15
 _MOST_DECIMALS: Final = 10
 # Quoted or escaped text, a currency before its language, what is as wide as a letter or repeated, a colour.
 _LITERAL: Final = re.compile(
-    r'"([^"]*)"|\\(.)|\[\$([^]-]*)[^]]*\]|[_*].|\[(?![hms]+\]|[<>=])[^]]*\]', re.DOTALL | re.IGNORECASE
+    r'"([^"]*+)"|\\(.)|\[\$([^]-]{0,40})[^]]{0,40}\]|[_*].|\[(?![hms]{1,40}\]|[<>=])[^]]{0,40}\]', re.DOTALL | re.IGNORECASE
 )
+_GENERAL: Final = re.compile("General", re.IGNORECASE)
+_DATED: Final = re.compile("[ymdhs]|aaa|e(?![+-])", re.IGNORECASE)
+_WITH_DAY: Final = re.compile("[yde]|aaa")
+_FRACTION: Final = re.compile(r"s\]?\.(0+)")
+_UNIT: Final = re.compile(r"\[?(?:h+|m+|s+)\]?", re.IGNORECASE)
+_SCIENTIFIC: Final = re.compile("[/Ee]")  # and fractions
+_NO_DIGIT: Final = re.compile("[^0#?]")
+_NO_PLACE: Final = re.compile("[^0#?,]")
+_DIGIT: Final = re.compile("[0#?]")
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_NUMBER_OF_LEVEL: Final = re.compile("[%^]([1-9])")
 _HIDDEN: Final = 0xF0000  # private letters stand for those that are no signs of a format
 _ELAPSED: Final = re.compile(r"\[(h+|m+|s+)\]", re.IGNORECASE)
 _CONDITION: Final = re.compile(r"\[(<=|>=|<>|<|>|=)(-?\d+(?:\.\d+)?)\]")
@@ -561,7 +572,7 @@ def _formats(styles: ET.Element) -> dict[str, str]:
     own = {int(one.get("numFmtId", "0")): one.get("formatCode", "") for one in styles.iter() if _local(one) == "numFmt"}
     kinds = [int(one.get("numFmtId", "0")) for one in styles.iterfind("{*}cellXfs/*")]
     codes = (_LITERAL.sub(_hide, own.get(kind) or _BUILT_IN.get(kind, "")) for kind in kinds)
-    return {str(style): re.sub("General", "@", code, flags=re.IGNORECASE) for style, code in enumerate(codes)}
+    return {str(style): _GENERAL.sub("@", code) for style, code in enumerate(codes)}
 
 
 def _hide(literal: re.Match[str]) -> str:
@@ -607,7 +618,7 @@ def _shown(number: float, code: str, *, is_1904: bool) -> str:
     sign = "-" if number < 0 and (at == 0 or any(rules)) else ""
     if _ELAPSED.search(section):
         return sign + _seen(_duration(abs(number), section))
-    if re.search("[ymdhs]|aaa|e(?![+-])", section, re.IGNORECASE):
+    if _DATED.search(section):
         most = _END_OF_DATES - _EPOCHS_APART * is_1904
         return _date(number, section.lower(), is_1904=is_1904) if 0 <= number < most else plain
     said = _filled(abs(Decimal(plain)), section) if abs(number) < _MOST_EXACT else None
@@ -620,7 +631,7 @@ def _holds(number: float, rule: re.Match[str]) -> bool:
 
 
 def _duration(days: float, section: str) -> str:
-    places = len(found[1]) if (found := re.search(r"s\]?\.(0+)", section)) else 0
+    places = len(found[1]) if (found := _FRACTION.search(section)) else 0
     rest = round(days * _DAY_SECONDS, places)
 
     def counted(unit: re.Match[str]) -> str:
@@ -629,19 +640,19 @@ def _duration(days: float, section: str) -> str:
         count, rest = divmod(rest, _UNIT_SECONDS[letters[0].lower()])
         return f"{int(count):0{len(letters)}}"
 
-    text = re.sub(r"\[?(?:h+|m+|s+)\]?", counted, section.partition(".0")[0], flags=re.IGNORECASE)
+    text = _UNIT.sub(counted, section.partition(".0")[0])
     return text + (f"{rest:.{places}f}"[1:] if places else "")
 
 
 def _date(days: float, section: str, *, is_1904: bool) -> str:
-    places = len(found[1]) if (found := re.search(r"s\]?\.(0+)", section)) else 0
+    places = len(found[1]) if (found := _FRACTION.search(section)) else 0
     seconds = round(days * _DAY_SECONDS, places)
     whole_days = int(seconds // _DAY_SECONDS)
     epoch = datetime(1904, 1, 1) if is_1904 else datetime(1899, 12, 30 + (whole_days < _LEAP_DAY))  # noqa: DTZ001  # a sheet knows no zone
     moment = epoch + timedelta(seconds=seconds)
     time = f"{moment:%H:%M:%S}" if "s" in section else f"{moment:%H:%M}"
     time += f"{seconds % 1:.{places}f}"[1:] if places else ""
-    has_date = re.search("[yde]|aaa", section) or not {"h", "s"} & {*section}
+    has_date = _WITH_DAY.search(section) or not {"h", "s"} & {*section}
     if (days < 1 and not is_1904) or (days < _YEAR_DAYS and not has_date):
         return time
     date = "1900-02-29" if whole_days == _LEAP_DAY and not is_1904 else f"{moment:%Y-%m-%d}"
@@ -653,7 +664,7 @@ def _filled(number: Decimal, section: str) -> str | None:
 
     So a number that is shown as 1,235 stays 1234.56, while shares, numbers of telephones and units are as shown.
     """
-    if re.search("[/Ee]", section):  # fractions, powers of ten
+    if _SCIENTIFIC.search(section):  # fractions, powers of ten
         return None
     found = _PLACES.search(section)
     before, places, behind = (
@@ -662,9 +673,9 @@ def _filled(number: Decimal, section: str) -> str | None:
     literal = _seen(before + behind).strip(" -@")
     whole, _, decimals = places.partition(".")
     scale = len(places) - len(places.rstrip(","))
-    whole, decimals = whole.rstrip(","), re.sub("[^0#?]", "", decimals)[:_MOST_DECIMALS]
-    is_split = re.search("[^0#?,]", whole) is not None
-    zeros = len(re.findall("[0#?]", whole[whole.find("0") :])) if "0" in whole else 0
+    whole, decimals = whole.rstrip(","), _NO_DIGIT.sub("", decimals)[:_MOST_DECIMALS]
+    is_split = _NO_PLACE.search(whole) is not None
+    zeros = len(_DIGIT.findall(whole[whole.find("0") :])) if "0" in whole else 0
     if not (literal or is_split or scale or zeros > 1):
         return None
     value = number.scaleb(2 * section.count("%") - 3 * scale)

@@ -36,6 +36,7 @@ _WIDE_MODES: Final = ("I;16", "I;16L", "I;16B", "I;16N")
 _MAX_PIXELS: Final = 40_000_000
 _MAX_WEBP_PIXELS: Final = 13_000_000
 _MAX_SAMPLES: Final = 90_000_000
+_PIXELS_TOLD: Final = re.compile(r"\d+")  # first in Pillow's words
 _TILE_SIDE: Final = 1_024
 _AT_ONCE: Final = threading.BoundedSemaphore(1)
 
@@ -58,7 +59,7 @@ def read_image(name: str, data: bytes) -> NamedImage:
     try:
         return NamedImage(shown, _scaled(data, MAX_SIDE))
     except Image.DecompressionBombError as error:
-        raise AttachmentError("too_many_pixels", shown, figure=int(re.findall(r"\d+", str(error))[0])) from None
+        raise AttachmentError("too_many_pixels", shown, figure=int(_PIXELS_TOLD.findall(str(error))[0])) from None
     except Exception:  # noqa: BLE001  # Pillow raises nearly anything for a damaged file
         raise AttachmentError("bad_image", shown) from None
 

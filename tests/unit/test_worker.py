@@ -43,13 +43,13 @@ def test_outage_in_a_job_is_one_line_of_the_log_and_a_defect_has_its_traceback(
 
     works = Works(1)
     works.queue.put(ONE, "outage", fail(DatabaseUnreachableError()))
-    works.queue.put(ONE, "defect", fail(KeyError("x")))
+    works.queue.put(OTHER, "defect", fail(KeyError("x")))
     works.wait_until_idle()
     works.queue.close()
     lines = [(record.getMessage(), record.exc_info is not None) for record in caplog.records]
     assert lines == [
         ("fold of session=one ended: database_unreachable", False),
-        ("fold of session=one ended by a defect", True),
+        ("fold of session=other ended by a defect", True),
     ]
 
 
