@@ -30,7 +30,10 @@ _MARKER: Final = re.compile(r"[^\s>]")
 _BLANK_LINE: Final = re.compile(r"\n[ \t>]*\n")
 
 _RUN: Final = re.compile(r"`+|(?<!\\)\$+")
-_MARK: Final = re.compile(r"`+|\$+|\\.|(?:https?://|www\.)[^\s<>]+", re.DOTALL | re.IGNORECASE)
+_MOST_ADDRESS_CHARS: Final = 4_096
+_MARK: Final = re.compile(
+    rf"`+|\$+|\\.|(?:https?://|www\.)[^\s<>]{{1,{_MOST_ADDRESS_CHARS}}}", re.DOTALL | re.IGNORECASE
+)
 # Where an address ends before the next blank, which alone would end Streamlit's link: a quote, the end of bold or
 # struck text, a Korean particle; one that may be a word's own syllables, only behind ASCII.
 _NOT_AMID: Final = r"(?![\w/%=&#+-]|[.,:?~][A-Za-z0-9])"
@@ -47,6 +50,7 @@ _ADDRESS_END: Final = re.compile(
 )
 _HOST: Final = re.compile(r"(?:https?://)?[^/?#]*", re.IGNORECASE)
 _HOST_END: Final = re.compile(r"(?<=[A-Za-z0-9])[^!-~]|(?<=[A-Za-z0-9])[,;!'(*]")
+_SIGN: Final = re.compile(r"[()\[\]{}|']")
 _BRACKETS: Final = {")": "(", "]": "[", "}": "{"}
 # What Streamlit itself leaves out of a link.
 _TRAIL: Final = re.compile(r"[!\"'),.:;?_~*]*")
@@ -320,7 +324,7 @@ def _is_row(text: str) -> bool:
 
 def _read_address(text: str, found: re.Match[str], *, is_row: bool) -> tuple[int, str]:
     """Returns where an address ends, and the address; as a link of that length, if Streamlit's would be longer."""
-    whole, before = found[0], text[: found.start()][-2:]
+    whole, before = found[0], text[max(0, found.start() - 2) : found.start()]
     end = _address_end(whole, before, is_row=is_row)
     address, behind = whole[:end], whole[end:]
     if before == "](" or before[-1:] == "<" or behind.startswith(("](", "][")) or _TRAIL.fullmatch(behind):
@@ -331,21 +335,25 @@ def _read_address(text: str, found: re.Match[str], *, is_row: bool) -> tuple[int
 
 def _address_end(whole: str, before: str, *, is_row: bool) -> int:
     open_brackets: list[str] = []
-    for end, char in enumerate(whole):  # noqa: B007  # where it is left counts
+    end = len(whole)
+    for sign in _SIGN.finditer(whole):
+        char = sign[0]
         if char in _BRACKETS.values():
             open_brackets.append(char)
         elif (char in _BRACKETS and (not open_brackets or open_brackets.pop() != _BRACKETS[char])) or (
             (char == "|" and is_row) or (char == "'" and before[-1:] == "'")
         ):
+            end = sign.start()
             break
-    else:
-        end = len(whole)
     if before == "](":
         return end
     host = _HOST.match(whole, 0, end)
-    label = whole.rfind(".", 0, host.end()) + 1 if host else 0
-    ends = (host and _HOST_END.search(whole, label, host.end()), _ADDRESS_END.search(whole, 0, end))
-    return min([end, *(each.start() for each in ends if each)])
+    if host is not None:
+        label = whole.rfind(".", 0, host.end()) + 1
+        found = _HOST_END.search(whole, label, host.end())
+        end = found.start() if found is not None else end
+    found = _ADDRESS_END.search(whole, 0, end)
+    return found.start() if found is not None else end
 
 
 def _with_emphasis(pieces: list[tuple[str, bool]]) -> str:
@@ -360,12 +368,13 @@ def _with_emphasis(pieces: list[tuple[str, bool]]) -> str:
     starts: dict[str, int] = {}
     for run in _EMPHASIS.finditer(masked):
         mark, before, behind = run[0], masked[run.start() - 1 : run.start()], masked[run.end() : run.end() + 1]
-        start = starts.get(mark)
-        if start is None or (len(mark) == 1 and "\n" in masked[start : run.start()]):
+        start = starts.get(mark, -1)
+        if start >= 0 and (before.isspace() or category(before) in {"Ps", "Pi"}):
+            continue
+        if start < 0 or (len(mark) == 1 and masked.find("\n", start, run.start()) >= 0):
+            starts.pop(mark, None)
             if behind and not (behind.isspace() or (mark[0] == "_" and before.isalnum())):
                 starts[mark] = run.end()
-            continue
-        if before.isspace() or category(before) in {"Ps", "Pi"}:
             continue
         first, is_closed = masked[start], _is_sign(before)
         # Of single marks, which may be a footnote's, both or the second alone stand beside a word.

@@ -33,7 +33,7 @@ _PREFIX_CHARS: Final = 4
 _LEAD_CHARS: Final = 20
 _NAMED_WORDS: Final = 12
 # How much longer a text's compatibility forms may make it: "㈜" is three characters, a ligature of Arabic eighteen.
-_MOST_GROWTH: Final = 4
+_MOST_GROWTH: Final = 3
 _HANGUL: Final = "가-힣"
 # Chinese and Japanese have no spaces between words either.
 _HAN: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -216,12 +216,14 @@ def excerpt(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:
     surfaces = [list(_surfaces(phrases)) for phrases in words]
     best, most = "", -1
     for sentence in split_sentences(unicodedata.normalize("NFC", text)):
-        count = sum(_find(sentence, phrases) >= 0 for phrases in surfaces)
+        folded = _fold(sentence)
+        count = sum(_find(folded, phrases) >= 0 for phrases in surfaces)
         if count > most:
             best, most = sentence, count
     if len(best) <= limit_chars:
         return best
-    positions = [position for phrases in surfaces if (position := _find(best, phrases)) >= 0]
+    folded = _fold(best)
+    positions = [position for phrases in surfaces if (position := _find(folded, phrases)) >= 0]
     first = min(positions, default=0)
     begin = max(0, _as_written(best, first, first).start - _LEAD_CHARS)
     if begin + limit_chars > len(best):
@@ -281,27 +283,27 @@ def count_marks(text: str, marks: Iterable[str]) -> int:
 
 def count_words(text: str, words: Iterable[Iterable[str]]) -> int:
     """Returns how many of the words a text has, each by any of its phrases."""
-    normal = _normal(text)
-    return sum(_find(normal, _surfaces(phrases)) >= 0 for phrases in words)
+    folded = _fold(text)
+    return sum(_find(folded, _surfaces(phrases)) >= 0 for phrases in words)
 
 
 def has_content_of(text: str, query: str) -> bool:
     """Returns True if a text has each word of a query, or a part of it, in any form; stop words are ignored."""
-    normal = _normal(text)
+    folded = _fold(text)
     words = (word for word in _words(query) if not _is_stop_word(word))
-    return all(_find(normal, _surfaces([*_forms(word), *_parts(word)])) >= 0 for word in words)
+    return all(_find(folded, _surfaces([*_forms(word), *_parts(word)])) >= 0 for word in words)
 
 
 def count_content_of(text: str, query: str) -> tuple[int, int]:
     """Returns how many of a query's words a text has, in any form or part, and how many there are but stop words."""
-    normal = _normal(text)
+    folded = _fold(text)
     words = [word for word in _words(query) if not _is_stop_word(word)]
-    return sum(_find(normal, _surfaces([*_forms(word), *_parts(word)])) >= 0 for word in words), len(words)
+    return sum(_find(folded, _surfaces([*_forms(word), *_parts(word)])) >= 0 for word in words), len(words)
 
 
 def closeness(text: str, words: Sequence[tuple[float, Sequence[str]]], within_chars: int) -> float:
     """Returns the largest sum of the weights of words that stand within so many characters; `words` as `weighed`."""
-    folded = _normal(text).lower()
+    folded = _fold(text)
     places = sorted({(place, index) for index, (_, word) in enumerate(words) for place in _places(folded, word)})
     counts = [0] * len(words)
     best = together = 0.0
@@ -345,8 +347,8 @@ def cut_around(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> s
     length = max(1, limit_chars - 2)
     end = len(text) - length
     begins = [*range(0, end, max(1, length // 4)), end] if surfaces else [0]
-    folded = text.lower()
-    counts = [sum(_find(folded[begin : begin + length], phrases) >= 0 for phrases in surfaces) for begin in begins]
+    windows = (_fold(text[begin : begin + length]) for begin in begins)
+    counts = [sum(_find(window, phrases) >= 0 for phrases in surfaces) for window in windows]
     most = max(counts)
     first = counts.index(most)
     alike = next((index for index, count in enumerate(counts[first:]) if count < most), len(counts) - first)
@@ -361,6 +363,9 @@ def _surfaces(phrases: Iterable[str]) -> Iterator[str]:
         yield surface if _UNSPACED.match(surface) else surface[: max(_PREFIX_CHARS, len(surface) - _PREFIX_CHARS)]
 
 
-def _find(sentence: str, surfaces: Iterable[str]) -> int:
-    folded = _normal(sentence).lower()
+def _find(folded: str, surfaces: Iterable[str]) -> int:
     return next((position for surface in surfaces if (position := folded.find(surface)) >= 0), -1)
+
+
+def _fold(text: str) -> str:
+    return _normal(text).lower()

@@ -402,6 +402,8 @@ def test_what_is_busy_when_it_is_to_be_erased_is_erased_the_next_time(
 ) -> None:
     chat = open_chat()
     chat.ask(1, 1)
+    later = Chat(chat.service)
+    later.ask(1, 1)
     eraser, leases = chat.service._engine.eraser, chat.service._engine.stores.chat.leases  # noqa: SLF001  # a minute passes, and another worker holds the session
     lease = leases.acquire(chat.session_id)
     chat.service.sessions.delete_many([chat.session_id])
@@ -411,9 +413,14 @@ def test_what_is_busy_when_it_is_to_be_erased_is_erased_the_next_time(
     assert is_stored(chat, chat.session_id)
     assert "a deleted session was not erased: busy" in caplog.messages
     leases.release(lease)
+    chat.service.sessions.delete_many([later.session_id])  # not due yet
     eraser.leaving[chat.session_id] -= RETENTION_SECONDS
     eraser.erase_expired()
-    assert not is_stored(chat, chat.session_id)
+    assert [is_stored(chat, each.session_id) for each in (chat, later)] == [False, True]
+    make_older(chat, RETENTION_SECONDS)
+    eraser.leaving[later.session_id] -= RETENTION_SECONDS
+    eraser.erase_expired()
+    assert not is_stored(chat, later.session_id)
 
 
 def test_server_that_starts_erases_what_others_left(open_chat: OpenChat) -> None:
