@@ -249,10 +249,11 @@ def _compatible(text: str, found: Iterable[str]) -> set[str]:
     written: set[str] = set()
     for word in {word for word in text.split() if not unicodedata.is_normalized("NFKC", word)}:
         normal = _normal(word)
-        for each in found:
-            written |= {
-                word[_as_written(word, place.start(), place.end())] for place in re.finditer(re.escape(each), normal)
-            }
+        for each in filter(None, found):
+            begin = normal.find(each)
+            while begin >= 0:
+                written.add(word[_as_written(word, begin, begin + len(each))])
+                begin = normal.find(each, begin + 1)
     return written
 
 
