@@ -10,7 +10,7 @@ from graph.store.search import rebuild_index
 from graph.store.session import title_values
 
 revision = "0032"
-down_revision = "0030"
+down_revision = "0031"
 
 _session = session_table.c
 
