@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, Protocol
 
 import anyio
-import anyio.lowlevel
 import anyio.to_thread
 import httpx2
 from anyio.abc import ByteReceiveStream, Process
@@ -118,20 +117,19 @@ async def open_process(
     process = await anyio.open_process(
         [config.command, *config.args], env=get_default_environment() | dict(config.env), start_new_session=True
     )
-    # From here on no await until the block that ends the process: a cancellation would leave it running.
-    to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
-    async with anyio.create_task_group() as tasks, to_session, from_server, to_server, from_session:
-        try:
+    try:
+        to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
+        async with anyio.create_task_group() as tasks, to_session, from_server, to_server, from_session:
             tasks.start_soon(_read, process, to_session, listener, most_bytes)
             tasks.start_soon(_write, process, from_session)
             tasks.start_soon(_read_errors, process, listener)
             yield from_server, to_server
-        finally:
             tasks.cancel_scope.cancel()
-            with anyio.CancelScope(shield=True):
-                await anyio.lowlevel.checkpoint()  # for the readers to leave the pipes
-                await _end(process, listener)
+    finally:
+        # Once the readers have left the pipes: two at once would wait for ever.
+        with anyio.CancelScope(shield=True):
+            await _end(process, listener)
 
 
 async def _read(
@@ -225,7 +223,8 @@ async def _end(process: Process, listener: Listener) -> None:
         await terminate_posix_process_tree(process, _END_SECONDS)
         with anyio.move_on_after(_END_SECONDS):
             await process.wait()
-        readers.cancel_scope.cancel()
+        # What it wrote last is read to its end, or the pipes would stay open.
+        readers.cancel_scope.deadline = anyio.current_time() + _END_SECONDS
 
 
 async def _drain(process: Process) -> None:
