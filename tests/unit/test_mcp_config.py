@@ -80,7 +80,7 @@ def test_variables_of_the_environment_are_filled_in(monkeypatch: pytest.MonkeyPa
         "docs": {"url": "https://${HOST}/${UNSET:-mcp}", "headers": {"Authorization": "Bearer ${env:MY_KEY}"}},
         "files": {
             "command": "${UNSET:-npx}",
-            "args": ["--key", "${MY_KEY}", "$HOME $${EMPTY:-x} ${EMPTY}"],
+            "args": ["serve", "${MY_KEY}", "$HOME $${EMPTY:-x} ${EMPTY}"],
             "env": {"A": "${EMPTY:-}${HOST:-other}", "B": 7},
             "other": "${UNSET}",
         },
@@ -88,7 +88,7 @@ def test_variables_of_the_environment_are_filled_in(monkeypatch: pytest.MonkeyPa
     }
     docs, files = read_servers(written(tmp_path, {"mcpServers": servers}))
     assert (docs.url, docs.headers) == ("https://docs.example.com/mcp", {"Authorization": "Bearer sk-4711${HOME}"})
-    assert (files.command, files.args) == ("npx", ("--key", "sk-4711${HOME}", "$HOME $x "))
+    assert (files.command, files.args) == ("npx", ("serve", "sk-4711${HOME}", "$HOME $x "))
     assert files.env == {"A": "docs.example.com", "B": "7"}
     assert hide("sk-4711${HOME} at docs.example.com", secrets_of(files)) == "••• at docs.example.com"
 

@@ -121,6 +121,7 @@ def test_the_whole_is_an_object_without_conditions(schema: object, made: object)
         (of(a={"description": ["x"]}), "properties.a.description"),
         ({"properties": ["a"]}, "properties"),
         ({"required": "a"}, "required"),
+        ({"required": [1]}, "required"),
         (of(a={"enum": [f"x{HIDDEN}"]}), "properties.a.enum"),
         (of(a={"const": "\U000e0061"}), "properties.a.const"),
         (of(a=of(**{"b\u200b": TEXT})), "properties.a.properties"),
@@ -132,6 +133,16 @@ def test_what_no_endpoint_takes_is_refused_at_its_place(schema: object, place: s
     with pytest.raises(UnusableError) as caught:
         strict_schema(schema)
     assert (caught.value.reason, ".".join(reversed(caught.value.keys))) == ("schema", place)
+
+
+def test_a_schema_in_schemas_without_end_is_refused() -> None:
+    schema: dict[str, object] = TEXT
+    for depth in range(200):
+        schema = {"anyOf": [schema]}
+        if depth < 50:
+            strict_schema(of(a=schema))
+    with pytest.raises(UnusableError):
+        strict_schema(of(a=schema))
 
 
 @pytest.mark.parametrize("name", ["$filter", "이름", "a b", "x" * 65, "", "a\u200b"])
