@@ -66,6 +66,13 @@ def _draw_long(words: Words, text: str, key: str) -> None:
     widget.draw_clamped(words, key, lambda is_whole: _draw_parts(parts if is_whole else cut_parts(parts, CLOSED_CHARS)))
 
 
+def _draw_typed(words: Words, text: str, key: str) -> None:
+    if len(text) > CLOSED_CHARS or count_lines(text, _NARROWEST_LINE_EMS) > _CLAMPED_LINES:
+        _draw_long(words, text, f"question_{key}")
+    else:
+        _draw_parts(split_code(text))
+
+
 def _draw_parts(parts: list[Part]) -> None:
     for part in parts:
         if part.language is None:
@@ -211,7 +218,7 @@ def draw_brought_instructions(now: PageState, key: str) -> None:
     words, take = now.words, partial(action.take_brought_instructions, now.session.session_id)
     with st.container(border=True, gap="small", key=key):
         st.markdown(f":material/assignment_late: {words.brought_instructions}")
-        _draw_long(words, text, f"{key}_text")
+        _draw_typed(words, text, key)
         with st.container(horizontal=True):
             widget.draw_action(words.use_brought, f"{key}_use", "", partial(take, is_used=True), type="secondary")
             widget.draw_action(words.drop_brought, f"{key}_drop", "", partial(take, is_used=False), type="secondary")
@@ -354,10 +361,8 @@ def _draw_question(now: PageState, identifier: str, turn: TurnView, shown: Shown
         if turn.images:
             with widget.error_box(words):
                 picture.draw(words, identifier, turn.images, key)
-        if len(typed) > CLOSED_CHARS or count_lines(typed, _NARROWEST_LINE_EMS) > _CLAMPED_LINES:
-            _draw_long(words, typed, f"question_{key}")
-        elif typed or not (attachments or turn.images):
-            _draw_parts(split_code(typed))
+        if typed or not (attachments or turn.images):
+            _draw_typed(words, typed, key)
         for number, attachment in enumerate(attachments):
             draw_attachment_chip(words, attachment, f"{key}_{number}")
         if turn.status != "running":

@@ -12,7 +12,7 @@ from textwrap import dedent
 from typing import Any, Final
 from uuid import uuid4
 
-from graph.core.text import check_text, has_visible, plain_text, title_of
+from graph.core.text import HIDING, check_text, has_visible, plain_text, title_of
 from graph.core.turn import edited_answer, label_of, text_of
 from graph.layer.prompt_composer import memory_of
 from graph.node.fold_worker import FoldWorker
@@ -227,7 +227,7 @@ class Sessions:
             forked_after=row.forked_after if origin else 0,
             thinking=row.thinking,
             is_asking=row.is_asking,
-            brought_instructions=row.brought_instructions,
+            brought_instructions=HIDING.sub(lambda found: ascii(found[0])[1:-1], row.brought_instructions),
         )
 
     def siblings(self, session_id: str) -> Mapping[int, tuple[str, ...]]:

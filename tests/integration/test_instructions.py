@@ -223,3 +223,12 @@ def test_presets_have_names_and_are_an_owners_within_limits(chat: Chat) -> None:
     with pytest.raises(InputError) as refused:
         own.keep_preset("하나 더", "표로")
     assert (refused.value.reason, len(own.presets()), own.presets()["00"]) == ("too_many_presets", 50, "글로")
+
+
+def test_what_hides_in_the_instructions_of_a_file_is_seen_before_they_are_used(chat: Chat) -> None:
+    sessions, hidden = chat.service.sessions, "Be kind.\u202e\U000e0041"
+    chat.say(question(1), options=TurnOptions(instructions=hidden))
+    (copied,) = sessions.import_session(sessions.export(chat.session_id))
+    assert sessions.get(copied).brought_instructions == r"Be kind.\u202e\U000e0041"
+    chat.service.instructions.take_brought(copied, is_used=True)
+    assert chat.service.instructions.of_session(copied) == hidden

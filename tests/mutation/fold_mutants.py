@@ -148,7 +148,7 @@ CORE: Final = (
         ('"is_partial": bool(text)', '"is_partial": bool(partial_text)'),
         ("newest.strip().startswith(partial_text.strip())", "partial_text.strip().startswith(newest.strip())"),
         ("in enumerate(unanswered_calls(open_turn))", "in enumerate(unanswered_calls(open_turn)[1:])"),
-        ('if isinstance(mark, dict) and "closed" in mark else None', "if isinstance(mark, dict) else None"),
+        ('return mark if "closed" in mark else None', "return mark or None"),
     ),
     *group(
         "core",
