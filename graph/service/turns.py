@@ -630,8 +630,8 @@ class Turns:
         if (compaction := self._access.compacting.get(session_id)) is not None:
             compaction.set()
         last = self._stores.turns.last(session_id)
-        if last is None or not last.is_open:
-            return
+        if last is None or not last.is_open or not (last.is_waiting or self._access.is_running(session_id)):
+            return  # of a turn whose server died nobody stops anything
         self._stores.turns.request_stop(session_id, last.number)
         if last.is_waiting:
             with contextlib.suppress(BusyError), self._access.between_turns(session_id, keeps_waiting=False):

@@ -450,3 +450,24 @@ def test_program_begins_anew_where_its_session_was_deleted(alone: Chat) -> None:
     program.ask(question(2))
     (after,) = ids(alone)
     assert after not in before
+
+
+@pytest.mark.parametrize("act", ["stop", "delete and undo"])
+def test_a_turn_whose_server_died_was_stopped_by_nobody(alone: Chat, act: str) -> None:
+    alone.say(question(1))
+    alone.change(f"UPDATE turn SET status = 'running' WHERE session_id = '{alone.session_id}'")  # noqa: S608  # a name of our own
+    sessions = alone.service.sessions
+    if act == "stop":
+        alone.service.turns.stop(alone.session_id)
+    else:
+        assert sessions.undo_delete(sessions.delete_many([alone.session_id])) == (alone.session_id,)
+    alone.change(f"DELETE FROM message WHERE role = 'ai' AND session_id = '{alone.session_id}'")  # noqa: S608  # a name of our own
+    alone.say(question(2))
+    assert [turn.status for turn in alone.turns] == ["failed", "finished"]
+
+
+def test_any_name_of_a_message_makes_an_id(alone: Chat) -> None:
+    names = ("m-1", "안녕", "\ud800", "")
+    made = [alone.service.sessions.new_id(name) for name in names]
+    assert made == [alone.service.sessions.new_id(name) for name in names]
+    assert len(set(made)) == len(names)
