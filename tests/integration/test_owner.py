@@ -66,6 +66,7 @@ ARGUMENTS: Final[dict[str, object]] = {
     "answers": (),
     "options": TurnOptions(),
     "is_pinned": True,
+    "is_used": True,
     "decision": Decision("regenerate", "history"),
     "offered": (),
     "words": {},

@@ -34,6 +34,20 @@ _RECOGNITION: Final = (
     ),
     *group(
         "recognition",
+        "graph/recognise/match.py",
+        "integration/test_edited_answer",
+        ("is_whole = rest[0].links[0].at > match.index", "is_whole = True"),
+        ("if (edited := _edited(case, alignment, row)) is not None:", "if False:"),
+    ),
+    *group(
+        "recognition",
+        "graph/recognise/decide.py",
+        "integration/test_left_question",
+        ("left = [link.at for link in case.unanswered]", "left = list[int]()"),
+        ("for each in case.exchanges if each.is_joined]", "for each in case.exchanges if False]"),
+    ),
+    *group(
+        "recognition",
         "graph/recognise/decide.py",
         "integration/test_stories",
         ("*filter(case.is_same_person, by_question)", "*by_question"),

@@ -253,6 +253,14 @@ def undo_reset(about: About) -> Iterator[Press]:
     assert about.reset_after == ()
 
 
+@shows("action.take_brought_instructions")
+def use_what_a_file_brought(about: About) -> Iterator[Press]:
+    about.service.instructions.keep_of_session(about.session_id, "Be brief.")
+    (copied,) = about.service.sessions.import_session(about.service.sessions.export(about.session_id))
+    yield partial(action.take_brought_instructions, copied, is_used=True)
+    assert about.service.instructions.of_session(copied) == "Be brief."
+
+
 @shows("action.stop")
 def stop(about: About) -> Iterator[Press]:
     about.begin_turn()
