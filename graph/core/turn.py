@@ -217,7 +217,7 @@ def going_on(message_id: str) -> AIMessage:
 
 
 def goes_on(message: AnyMessage) -> bool:
-    return isinstance(message, AIMessage) and not message.content and _mark(message).get("goes_on") is True
+    return is_final_answer(message) and not message.content and _mark(message).get("goes_on") is True
 
 
 def status_of(closing: Closing) -> ClosedStatus:

@@ -8,6 +8,8 @@ from graph import extract_current_turn, extract_last_n_turns
 from graph.core.turn import (
     closed_mark,
     closing_messages,
+    goes_on,
+    going_on,
     is_complete,
     is_final_answer,
     split_turns,
@@ -111,3 +113,17 @@ def test_partial_text_is_kept_and_marked_unless_it_is_blank_or_was_said_before_a
         assert closed_mark(answer) == {"closed": "failed", "code": "deadline", "is_partial": retained != NO_ANSWER}
     assert closed_mark(AIMessage("a")) is None
     assert closed_mark(AIMessage("a", additional_kwargs={"turnfold": {"unreadable_calls": []}})) is None
+
+
+def test_only_an_end_that_says_and_calls_nothing_is_left_out() -> None:
+    """The mark may come from a file that anybody has written."""
+    end = going_on("m-1")
+    assert goes_on(end)
+    assert is_complete([HumanMessage("q"), end])
+    others: list[dict[str, Any]] = [
+        {"content": "words"},
+        {"tool_calls": [call("c")]},
+        {"additional_kwargs": {"turnfold": "goes_on"}},
+    ]
+    assert not any(goes_on(end.model_copy(update=change)) for change in others)
+    assert not goes_on(HumanMessage("", additional_kwargs=end.additional_kwargs))
