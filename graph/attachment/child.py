@@ -548,7 +548,8 @@ _MOST_EXACT: Final = 1e15
 _MOST_DECIMALS: Final = 10
 # Quoted or escaped text, a currency before its language, what is as wide as a letter or repeated, a colour.
 _LITERAL: Final = re.compile(
-    r'"([^"]*+)"|\\(.)|\[\$([^]-]{0,40})[^]]{0,40}\]|[_*].|\[(?![hms]{1,40}\]|[<>=])[^]]{0,40}\]', re.DOTALL | re.IGNORECASE
+    r'"([^"]*+)"|\\(.)|\[\$([^]-]{0,40})[^]]{0,40}\]|[_*].|\[(?![hms]{1,40}\]|[<>=])[^]]{0,40}\]',
+    re.DOTALL | re.IGNORECASE,
 )
 _GENERAL: Final = re.compile("General", re.IGNORECASE)
 _DATED: Final = re.compile("[ymdhs]|aaa|e(?![+-])", re.IGNORECASE)
