@@ -83,6 +83,7 @@ class SessionAnswer(BaseModel):
     forked_after: int
     thinking: Thinking
     is_asking: bool
+    brought_instructions: str
     fold_when: FoldWhen
 
 
