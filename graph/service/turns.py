@@ -459,8 +459,9 @@ class Turns:
 
     def _append_made(self, lease: Lease, turn: TurnRow, made: MadeCalls) -> None:
         """Archives what earlier attempts have made as the beginning of this one."""
-        append, texts = partial(self._stores.archive.append, lease, owner=self._owner), made.whole_texts
-        append(turn=turn.number, attempt=turn.attempt, messages=made.messages, whole_texts=texts)
+        if made.messages:
+            append, texts = partial(self._stores.archive.append, lease, owner=self._owner), made.whole_texts
+            append(turn=turn.number, attempt=turn.attempt, messages=made.messages, whole_texts=texts)
 
     def edit(self, session_id: str, turn: int, text: str, *, options: TurnOptions | None = None) -> str:
         """Asks another question in place of a turn's, in a branch; returns the branch's id.

@@ -97,7 +97,7 @@ def test_sessions_are_listed_and_found_by_pages(chat: Chat, http: httpx2.Client)
     assert listed == [item.session_id for item in chat.service.sessions.list()]
     assert len(listed) >= 8
     assert datetime.fromisoformat(page["sessions"][0]["updated_at"]).tzinfo is not None
-    (found,) = read_json(http.get("/sessions", params={"search": "김민수"}))["sessions"][:1]
+    (found,) = read_json(http.get("/sessions", params={"search": "트래픽을 옮깁니다"}))["sessions"][:1]
     assert found["found_turn"] == 1
 
 

@@ -100,7 +100,7 @@ def test_of_a_long_file_chip_and_turn_say_that_the_beginning_is_sent(
 
 
 @pytest.mark.parametrize(
-    ("language", "said"), [("ko", "읽지 않은 그림·개체 2개"), ("en", "not read: pictures or objects (2)")]
+    ("language", "said"), [("ko", "읽지 않은 이미지·개체 2개"), ("en", "not read: images or objects (2)")]
 )
 def test_a_chip_says_what_a_document_has_besides_text(
     page: AppTest, service: ScriptedService, language: Language, said: str

@@ -94,7 +94,7 @@ def test_a_started_server_says_where_it_is_and_a_second_one_that_it_runs_already
         said = log.read_text()
         assert f"http://localhost:{port}" in said
         assert "off until there is a token: CHAT_API_TOKEN in .env" in said
-        assert "scripted-model at 127.0.0.1. For another one: CHAT_MODEL in .env" in said
+        assert "scripted-model at 127.0.0.1:9. For another one: CHAT_MODEL in .env" in said
         assert str(data) in said
         assert len(said.strip().splitlines()) == 5
         again = second_start(tmp_path, TURNFOLD_DATA_DIR=str(data))
