@@ -174,7 +174,10 @@ def test_each_turn_with_every_word_is_found_by_all_that_it_says_of_them(stores: 
     talk(stores, stores.make_session("second"), ("예산 이야기", "네"))
     talk(stores, stores.make_session("third"), ("예산 이야기", "네"))
     found = stores.search.found([SESSION, "second", "none"], "예산은 이야기가")
-    assert found == {SESSION: {1: "예산 이야기\n예산은 이야기한 대로", 3: "그 예산 이야기"}, "second": {1: "예산 이야기"}}
+    assert found == {
+        SESSION: {1: "예산 이야기\n예산은 이야기한 대로", 3: "그 예산 이야기"},
+        "second": {1: "예산 이야기"},
+    }
     assert stores.search.found([SESSION], "예약속도") == stores.search.found([SESSION], "") == {}
     assert stores.search.found([], "예산") == {}
 
