@@ -40,6 +40,8 @@ FROM_THE_RIGHT = """(part) => {
 }"""
 
 
+# The message box is as wide as the text.
+COLUMN = "[data-testid='stBottomBlockContainer'] > [data-testid='stVerticalBlock']"
 BOX = "part => { const { x, y, right, bottom } = part.getBoundingClientRect(); return [x, y, right, bottom]; }"
 # Where the words of a button begin, whatever stands in front of them.
 # How far a button and the ring around it lie inside what cuts them off.
@@ -403,7 +405,7 @@ def test_the_panels_edge_is_moved_by_mouse_and_keys_within_bounds_and_its_place_
         expect_width(pixels)
     visitor.page.keyboard.press("End")
     expect_width(int(edge.get_attribute("aria-valuemax") or 0))
-    text = visitor.find("ask").evaluate(width)
+    text = visitor.page.locator(COLUMN).evaluate(width)
     assert text >= 32 * 16 - 20
     visitor.page.reload()
     visitor.settle()
@@ -412,7 +414,7 @@ def test_the_panels_edge_is_moved_by_mouse_and_keys_within_bounds_and_its_place_
     chosen = int(edge.get_attribute("aria-valuenow") or 0)
     visitor.page.set_viewport_size({"width": 1400, "height": 800})
     expect(edge).not_to_have_attribute("aria-valuenow", str(chosen))
-    assert visitor.find("ask").evaluate(width) >= 32 * 16 - 20
+    assert visitor.page.locator(COLUMN).evaluate(width) >= 32 * 16 - 20
     visitor.page.set_viewport_size({"width": 390, "height": 800})
     expect(edge).to_have_count(0)
     visitor.find("open_panel").get_by_role("button").click()

@@ -97,7 +97,8 @@ def split(text: str, cuts: list[int], *, ends_alone: bool = False) -> tuple[str,
         if part.is_revoked:
             thought, said = thought + said, ""
         thought, said = thought + part.thought, said + part.text
-    return thought, said
+    # As whoever reads a stream takes what was only held to be thoughts.
+    return ("", text) if splitter.is_unended and not ends_alone else (thought, said)
 
 
 @pytest.mark.parametrize("form", FORMS)
