@@ -38,7 +38,7 @@ def made_calls(
     *,
     waiting: Collection[str] = (),
 ) -> MadeCalls:
-    """Returns what the attempts of a turn have called of servers, in order, but for tools that are marked read-only.
+    """Returns what the attempts of a turn have called of servers, in order, each once, but for tools marked read-only.
 
     Args:
         attempts: All messages of the turn with the number of their attempt, in order.
@@ -48,27 +48,30 @@ def made_calls(
     """
     found: list[AnyMessage] = []
     whole_texts: dict[str, str] = {}
+    told: set[str] = set()
     for attempt in sorted({number for number, _ in attempts}):
         messages = [message for number, message in attempts if number == attempt]
         results = {each.tool_call_id: each for each in messages if isinstance(each, ToolMessage)}
         for message in messages:
-            if not isinstance(message, AIMessage) or earlier_attempt(message):
-                continue
-            calls = [
-                call
-                for call in message.tool_calls
-                if call["id"] not in waiting and _has_acted(call, results.get(str(call["id"])), tools)
-            ]
-            if not calls:
-                continue
-            mark = {MARK: {_EARLIER: attempt}}
-            found.append(AIMessage("", tool_calls=calls, id=f"made-{uuid.uuid4().hex}", additional_kwargs=mark))
-            for call in calls:
+            # In a branch the first attempt begins with copies of what only its origin has.
+            made_in = earlier_attempt(message) or attempt
+            calls: list[ToolCall] = []
+            copies: list[ToolMessage] = []
+            for call in message.tool_calls if isinstance(message, AIMessage) else ():
                 result = results.get(str(call["id"]))
-                copy = _told(call, result, attempt, language)
-                found.append(copy)
+                text = CUT_OFF[language] if result is None else _said(result)
+                identity = json.dumps([call["id"], _key(call), text])
+                if identity in told or call["id"] in waiting or not _has_acted(call, result, tools):
+                    continue
+                told.add(identity)
+                calls.append(call)
+                copies.append(copy := _told(call, result, text, made_in, language))
                 if result is not None and (whole := whole_text(str(result.id))):
                     whole_texts[str(copy.id)] = whole
+            if calls:
+                mark = {MARK: {_EARLIER: made_in}}
+                found.append(AIMessage("", tool_calls=calls, id=f"made-{uuid.uuid4().hex}", additional_kwargs=mark))
+                found += copies
     return MadeCalls(found, whole_texts)
 
 
@@ -80,16 +83,20 @@ def _has_acted(call: ToolCall, result: ToolMessage | None, tools: Mapping[str, T
     return not tool.is_read_only and (result is None or text_of(result) not in _NOT_MADE)
 
 
-def _told(call: ToolCall, result: ToolMessage | None, attempt: int, language: Language) -> ToolMessage:
-    text = CUT_OFF[language] if result is None else text_of(result)
-    mark = {**(_mark(result) if result else {}), _EARLIER: attempt}
+def _said(result: ToolMessage) -> str:
+    """Returns a result's text, without the line that says that it was made earlier."""
+    text = text_of(result)
+    return text.partition("\n")[2] if earlier_attempt(result) else text
+
+
+def _told(call: ToolCall, result: ToolMessage | None, text: str, attempt: int, language: Language) -> ToolMessage:
     return ToolMessage(
         f"{DONE_EARLIER[language]}\n{text}",
         tool_call_id=str(call["id"]),
         name=call["name"],
         id=f"made-{uuid.uuid4().hex}",
         status="error" if result is None else result.status,
-        additional_kwargs={MARK: mark},
+        additional_kwargs={MARK: {**(_mark(result) if result else {}), _EARLIER: attempt}},
     )
 
 

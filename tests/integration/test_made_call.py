@@ -158,6 +158,22 @@ def test_what_any_attempt_has_made_is_told_to_all_later_ones_once(
     assert len(servers.calls) == 3
 
 
+@pytest.mark.parametrize("way", ["in a branch", "edited"])
+def test_a_branch_goes_on_telling_what_its_origin_has_made(
+    way: str, chat: Chat, server: FakeOpenAI, servers: ScriptedServers
+) -> None:
+    branch = run_again(chat, server, way, text("이미 보냈습니다."), text("다시 답합니다."), text("또 답합니다."))
+    branch.events()
+    branch.service.turns.regenerate(branch.session_id)
+    assert isinstance(branch.events()[-1], TurnFinished)
+    assert results(server.bodies("chat")[-1])[-1] == TOLD
+    edited = Chat(branch.service, branch.service.turns.edit(branch.session_id, 3, "한 번 더 고친 질문."))
+    edited.events()
+    assert results(server.bodies("chat")[-1])[-1] == TOLD
+    assert len(edited.last_turn.steps) == 1
+    assert servers.calls.count(MADE) == 1
+
+
 def test_an_attempt_that_only_read_or_was_declined_begins_anew(chat: Chat, server: FakeOpenAI) -> None:
     server.script(tools(LOOKS, ERASES), text("지우지 않았습니다."), text("다시 답합니다."))
     chat.say(question(3))
