@@ -77,6 +77,8 @@ def _draw_server(now: PageState, server: McpServer) -> bool:
             for tool in server.tools:
                 with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                     _draw_box(_label(now.words, tool), tool.offered, [tool], hint=escape_label(tool.description))
+                    if tool.title not in {"", tool.name}:
+                        widget.draw_note(escape_label(tool.name))
                     if tool.asks and tool.is_allowed:
                         key = f"ask_again_{tool.offered}"
                         widget.draw_action(labels.ask_again, key, "undo", action.ask_again, tool.offered)

@@ -80,6 +80,14 @@ def test_a_tool_tells_its_size_and_whether_it_asks(page: AppTest, service: Scrip
     assert next(box for box in page.checkbox if "files__read" in str(box.key)).help == "Reads \\_all\\_ of it."
 
 
+def test_a_tool_is_told_by_its_own_name_too(page: AppTest, service: ScriptedService) -> None:
+    plain = WRITE._replace(name="write_file", title="write_file"), WRITE._replace(offered="files__move", title="")
+    opened(page, service, "", FILES._replace(tools=(READ._replace(name="*rm*"), *plain)))
+    notes = [note.value for note in page.markdown]
+    assert ":small[:gray[\\*rm\\*]]" in notes
+    assert not any("write\\_file" in note for note in notes)
+
+
 def test_a_tool_that_is_always_allowed_can_ask_again(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 1)
     opened(page, service, identifier, FILES._replace(tools=(READ, WRITE._replace(is_allowed=True))))
