@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, tzinfo
-from functools import cache
 from typing import Annotated, Final
 from zoneinfo import ZoneInfo
 
 from langchain_core.messages import HumanMessage, SystemMessage
-from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, ToolException
-from pydantic import BaseModel, Field, create_model
+from langchain_core.tools import BaseTool, InjectedToolCallId, ToolException
 
 from graph.core.snapshot import find_zone
 from graph.core.turn import text_of
-from graph.tool.tool_context import SideCall, ToolContext
+from graph.tool.tool_context import SideCall, ToolContext, build_tool
 from graph.value.error import TurnfoldError
 from prompt.system.framing import Language
 from prompt.tool import words as prompt
@@ -35,18 +33,7 @@ def build_current_time(context: ToolContext) -> BaseTool:
             raise ToolException(no_zone(name[:60], CLOCK_ZONES, language))
         return format_time(context.clock().astimezone(zone), str(zone), language)
 
-    return StructuredTool(
-        name="get_current_time",
-        description=words.clock,
-        args_schema=_arguments(language),
-        func=get_current_time,
-        handle_tool_error=True,
-    )
-
-
-@cache  # see `graph.tool.recall`
-def _arguments(language: Language) -> type[BaseModel]:
-    return create_model("Arguments", timezone=(str, Field("", description=DESCRIPTIONS[language].clock_zone)))
+    return build_tool(get_current_time, words.clock, timezone=words.clock_zone)
 
 
 def format_time(moment: datetime, zone: str, language: Language) -> str:
@@ -69,8 +56,9 @@ _DEADLINE_SHARE: Final = 0.9
 
 def build_reasoning(context: ToolContext) -> BaseTool:
     """Returns `reasoning`, which sends material and question to the turn's model; the answer is the tool's result."""
+    words = DESCRIPTIONS[context.language]
 
-    def reasoning(material: str, question: str, tool_call_id: str) -> str:
+    def reasoning(material: str, question: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> str:
         messages = SystemMessage(prompt.SYSTEM), HumanMessage(prompt.get_prompt(material, question))
         began = time.monotonic()
         try:
@@ -87,21 +75,5 @@ def build_reasoning(context: ToolContext) -> BaseTool:
         context.keep(SideCall(tool_call_id, messages, answer.usage, time.monotonic() - began))
         return text_of(answer.message)
 
-    return StructuredTool(
-        name="reasoning",
-        description=DESCRIPTIONS[context.language].reasoning,
-        args_schema=_reasoning_arguments(context.language),
-        func=reasoning,
-    )
-
-
-@cache  # see `graph.tool.recall`
-def _reasoning_arguments(language: Language) -> type[BaseModel]:
-    words = DESCRIPTIONS[language]
-    return create_model(
-        "Arguments",
-        material=(str, Field(description=words.reasoning_material)),
-        question=(str, Field(description=words.reasoning_question)),
-        # Injected: not in the schema sent to the model.
-        tool_call_id=(Annotated[str, InjectedToolCallId], ...),
-    )
+    described = {"material": words.reasoning_material, "question": words.reasoning_question}
+    return build_tool(reasoning, words.reasoning, **described)

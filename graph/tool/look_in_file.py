@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Final, NamedTuple
 
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
-from pydantic import BaseModel, Field, create_model
+from langchain_core.tools import BaseTool, ToolException
 
 from graph.core.attached import Attachment
 from graph.core.text import estimate_tokens
-from graph.core.turn import FILE_TOOL
 from graph.search.term import broad_words, count_content_of, cut_around, weighed
+from graph.tool.tool_context import build_tool
 from prompt.system.framing import Language
 from prompt.tool import words
 from prompt.tool.words import DESCRIPTIONS, file_passage
@@ -58,13 +56,8 @@ def build_look_in_file(read: FileReader, result_chars: int, language: Language) 
         first = int(asked[1])
         return _lines(file, first, int(asked[2] or first), result_chars, language)
 
-    return StructuredTool(
-        name=FILE_TOOL,
-        description=described.file,
-        args_schema=_arguments(language),
-        func=look_in_file,
-        handle_tool_error=True,
-    )
+    arguments = {"query": described.file_query, "lines": described.file_lines, "name": described.file_name}
+    return build_tool(look_in_file, described.file, **arguments)
 
 
 def look_in_files(files: Mapping[str, Attachment], question: str, language: Language, *, max_tokens: int) -> str:
@@ -77,17 +70,6 @@ def _matches(files: Mapping[str, Attachment], passage: _Passage, question: str) 
     lines = files[passage.name].text.split("\n")[passage.first - 1 : passage.last]
     found, asked = count_content_of("\n".join(lines), question)
     return found >= _LEAST_WORDS and found >= asked * _LEAST_SHARE
-
-
-@cache
-def _arguments(language: Language) -> type[BaseModel]:
-    described = DESCRIPTIONS[language]
-    return create_model(
-        "Arguments",
-        query=(str, Field("", description=described.file_query)),
-        lines=(str, Field("", description=described.file_lines)),
-        name=(str, Field("", description=described.file_name)),
-    )
 
 
 def _named(files: Mapping[str, Attachment], name: str, language: Language) -> Mapping[str, Attachment]:

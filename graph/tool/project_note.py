@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Final
 
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
-from pydantic import Field, create_model
+from langchain_core.tools import BaseTool, ToolException
 
 from graph.project.context_file import DONE, Plan, Task
 from graph.project.context_manager import ContextManager
 from graph.project.project_memory import ProjectMemory
 from graph.project.secret import mask_secrets
 from graph.project.workflow_manager import WorkflowManager
+from graph.tool.tool_context import build_tool
 from graph.value.error import InputError, NotFoundError, PathError, ProjectError
 from prompt.system.framing import Language
 from prompt.tool import project as words
@@ -36,15 +36,13 @@ def build_project_notes(
     `open_memory` is called only with a tool, so that the same tools are offered while the memory can't be opened.
     """
     notes, texts = ProjectNotes(open_memory, user_words, language), words.DESCRIPTIONS[language]
-    text = Field(description=texts.decision_text)
-    said = Field(description=texts.decision_quote)
-    replaces = Field("", description=texts.decision_replaces)
+    decision = {"text": texts.decision_text, "said": texts.decision_quote, "replaces": texts.decision_replaces}
     return [
-        _tool(notes.record_decision, texts.decision, text=(str, text), said=(str, said), replaces=(str, replaces)),
-        _tool(notes.open_task, texts.task, title=(str, Field(description=texts.task_title))),
-        _tool(notes.complete_task, texts.done, task_id=(str, Field(description=texts.done_id))),
-        _tool(notes.switch_plan, texts.plan, plan_id=(str, Field(description=texts.plan_id))),
-        _tool(notes.note_open_files, texts.files, paths=(list[str], Field(description=texts.files_paths))),
+        build_tool(notes.record_decision, texts.decision, **decision),
+        build_tool(notes.open_task, texts.task, title=texts.task_title),
+        build_tool(notes.complete_task, texts.done, task_id=texts.done_id),
+        build_tool(notes.switch_plan, texts.plan, plan_id=texts.plan_id),
+        build_tool(notes.note_open_files, texts.files, paths=texts.files_paths),
     ]
 
 
@@ -157,16 +155,6 @@ def _plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def _tool(function: Callable[..., str], description: str, **arguments: tuple[object, object]) -> BaseTool:
-    return StructuredTool(
-        name=function.__name__,
-        description=description,
-        args_schema=create_model("Arguments", **arguments),  # type: ignore[call-overload]  # a type and its field each
-        func=function,
-        handle_tool_error=True,
-    )
-
-
 def build_read_rule(find: Callable[[str], str | None], language: Language) -> BaseTool:
     """Returns `read_rule`; `find` returns the quoted text of a rule agreed to by the owner, None if there is none."""
     texts = DESCRIPTIONS[language]
@@ -177,10 +165,4 @@ def build_read_rule(find: Callable[[str], str | None], language: Language) -> Ba
             raise ToolException(no_rule(name[:100], language))
         return text
 
-    return StructuredTool(
-        name="read_rule",
-        description=texts.rule,
-        args_schema=create_model("Arguments", name=(str, Field(description=texts.rule_name))),
-        func=read_rule,
-        handle_tool_error=True,
-    )
+    return build_tool(read_rule, texts.rule, name=texts.rule_name)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from functools import cache
 from typing import Final
 
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
-from pydantic import BaseModel, Field, create_model
+from langchain_core.tools import BaseTool, ToolException
 
 from graph.core.text import estimate_tokens
 from graph.core.turn import RECALL_TOOL
 from graph.search.term import count_content_of, searchable_text
 from graph.tool.recalled import FOUND_TURNS, RecalledTurns
-from graph.tool.tool_context import PastTurns
+from graph.tool.tool_context import PastTurns, build_tool
 from prompt.system.framing import Language
 from prompt.tool import words
 from prompt.tool.words import DESCRIPTIONS, recalled_numbers
@@ -59,13 +57,7 @@ def build_recall(past: PastTurns, language: Language) -> BaseTool:
         result = RecalledTurns(past, query, language, limit=SEARCH_TOKENS, measure=_measure(past, SEARCH_TOKENS))
         return result.found(found, past.unsaid(query, first))
 
-    return StructuredTool(
-        name=RECALL_TOOL,
-        description=described.recall,
-        args_schema=_arguments(language),
-        func=recall,
-        handle_tool_error=True,
-    )
+    return build_tool(recall, described.recall, query=described.recall_query, turns=described.recall_turns)
 
 
 def look_up(past: PastTurns, question: str, folded: Collection[int], language: Language, *, max_tokens: int) -> str:
@@ -90,16 +82,6 @@ def _matches(past: PastTurns, number: int, question: str) -> bool:
     text = "\n".join(searchable_text(entry.message) for entry in past.read(number, number))
     found, asked = count_content_of(text, question)
     return found >= _LEAST_WORDS and found >= asked * _LEAST_SHARE
-
-
-@cache  # building it takes half a millisecond, for each call of a model
-def _arguments(language: Language) -> type[BaseModel]:
-    described = DESCRIPTIONS[language]
-    return create_model(
-        "Arguments",
-        query=(str, Field("", description=described.recall_query)),
-        turns=(str, Field("", description=described.recall_turns)),
-    )
 
 
 def _numbers(turns: str, least: int, last: int) -> list[int]:

@@ -1,13 +1,18 @@
-"""Dependencies of the tools in a run."""
+"""Dependencies of the tools in a run, and what makes a function one of them."""
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from typing import Any
 
 from langchain_core.messages import AnyMessage
+from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import BaseModel, Field, create_model
 
 from graph.core.attached import Attachment
 from graph.model.caller import ChatRunnable, ModelCaller, drop
@@ -93,3 +98,28 @@ class ToolContext:
     files: Callable[[], Mapping[str, Attachment]] | None = None
     result_chars: int = 10_000
     user_words: Callable[[], Iterable[str]] = tuple
+
+
+def build_tool(function: Callable[..., str], description: str, /, **described: str) -> BaseTool:
+    """Returns a tool that a function is, with its name; a `ToolException` becomes a text for the model.
+
+    Args:
+        described: The descriptions of the function's arguments; one without is injected, not in the schema.
+    """
+    arguments = inspect.signature(function, eval_str=True).parameters
+    return StructuredTool(
+        name=function.__name__,
+        description=description,
+        args_schema=_schema(*((each, described.get(name)) for name, each in arguments.items())),
+        func=function,
+        handle_tool_error=True,
+    )
+
+
+@cache  # building it takes half a millisecond, for each call of a model
+def _schema(*arguments: tuple[inspect.Parameter, str | None]) -> type[BaseModel]:
+    fields: dict[str, Any] = {}
+    for each, description in arguments:
+        default = ... if each.default is each.empty else each.default
+        fields[each.name] = each.annotation, Field(default, description=description)
+    return create_model("Arguments", **fields)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Final
 
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
-from pydantic import BaseModel, Field, create_model
+from langchain_core.tools import BaseTool, ToolException
 
 from graph.fold.extract import cut_at_word
-from graph.tool.tool_context import ToolContext
+from graph.tool.tool_context import ToolContext, build_tool
 from graph.value.error import ModelError, UnreachableError
 from prompt.system.framing import Language
 from prompt.tool import words
@@ -35,23 +33,8 @@ def build_web_search(context: ToolContext) -> BaseTool:
             raise ToolException(words.search_failed(error.code, language)) from None
         return render_results(results[:count], language) if results else words.SEARCH_NOTHING[language]
 
-    return StructuredTool(
-        name="web_search",
-        description=described.search,
-        args_schema=_arguments(language),
-        func=web_search,
-        handle_tool_error=True,
-    )
-
-
-@cache  # see `graph.tool.recall`
-def _arguments(language: Language) -> type[BaseModel]:
-    described = DESCRIPTIONS[language]
-    return create_model(
-        "Arguments",
-        query=(str, Field(description=described.search_query)),
-        max_results=(int, Field(_USUAL_RESULTS, description=described.search_count.format(most=_MAX_RESULTS))),
-    )
+    counted = described.search_count.format(most=_MAX_RESULTS)
+    return build_tool(web_search, described.search, query=described.search_query, max_results=counted)
 
 
 def render_results(results: Sequence[Mapping[str, str]], language: Language) -> str:
