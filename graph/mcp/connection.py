@@ -6,11 +6,12 @@ import logging
 import math
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import anyio
 import anyio.to_thread
 import httpx2
+from anyio.abc import ObjectReceiveStream
 from mcp import Client, MCPError, types
 from mcp.shared.message import SessionMessage
 from pydantic import BaseModel, ValidationError
@@ -95,9 +96,11 @@ class Connection:
         return self._ended.is_set() or self.closed.is_set()
 
     def hear_error(self, line: str) -> None:
+        """Keeps a line of the standard error."""
         self._last_line = one_line(line, self._hide) or self._last_line
 
     def hear_too_large(self) -> None:
+        """Ends what waits for a message that was over the bound, and isn't delivered."""
         if not self._calls:
             self.hear_end(Failure("too_large", f"{_RESULT_MEGABYTES}"))
         for call in self._calls:
@@ -105,6 +108,7 @@ class Connection:
             call.scope.cancel()
 
     def hear_end(self, failure: Failure | None = None) -> None:
+        """Ends the connection; `failure` is given if that isn't the server's own doing."""
         self._end_failure = self._end_failure or failure
         self._ended.set()
 
@@ -237,7 +241,7 @@ class _Answer(BaseModel):
     raw: dict[str, Any]
 
 
-class _Unchecked:
+class _Unchecked(ObjectReceiveStream[Any]):
     """A stream whose results are put aside unchecked; the library would check each part of them, on the loop, twice.
 
     What a server asks or tells by itself, and has more than 1,000 values, is dropped.
@@ -247,19 +251,12 @@ class _Unchecked:
         self._stream = stream
         self._is_open = is_open
 
-    async def __aenter__(self) -> Self:
-        await self._stream.__aenter__()
-        return self
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
-    async def __aexit__(self, *error: object) -> None:
-        await self._stream.__aexit__(*error)
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> object:
+    async def receive(self) -> object:
         while True:
-            item = await self._stream.__anext__()
+            item = await self._stream.receive()
             message = item.message if isinstance(item, SessionMessage) else None
             if isinstance(message, types.JSONRPCResponse) and self._is_open():
                 shown = message.model_copy(update={"result": {**_SHOWN, "raw": message.result}})

@@ -32,17 +32,8 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
 # What the strictest endpoints don't know.
 _LEFT_OUT: Final = {
     *("$id", "$anchor", "$vocabulary", "$recursiveRef", "$recursiveAnchor", "$dynamicRef", "$dynamicAnchor"),
-    *(
-        "if",
-        "then",
-        "else",
-        "contains",
-        "minContains",
-        "maxContains",
-        "patternProperties",
-        "propertyNames",
-        "multipleOf",
-    ),
+    *("if", "then", "else", "contains", "minContains", "maxContains", "multipleOf"),
+    *("patternProperties", "propertyNames"),
     *("dependencies", "dependentRequired", "dependentSchemas", "unevaluatedItems", "unevaluatedProperties"),
     *("additionalItems", "contentSchema", "contentEncoding", "contentMediaType"),
 }

@@ -193,13 +193,20 @@ class _Server:
         from graph.mcp.connection import NoResultError  # noqa: PLC0415 - slow to import
         from graph.mcp.translate import result_of  # noqa: PLC0415 - same
 
+        async def called() -> Mapping[str, Any]:
+            connection = await self._refreshed(tasks)
+            known = next((known for known in self.status.tools if known.name == tool.name), None)
+            if known is None or known.fingerprint != tool.fingerprint:
+                raise NoResultError("changed" if known else "gone")
+            return await connection.call(tool.name, arguments, silence_seconds=silence_seconds, on_progress=on_progress)
+
         try:
             try:
-                result = await self._call_once(tool, arguments, silence_seconds, on_progress, tasks)
+                result = await called()
             except NoResultError as error:
                 if not error.is_unheard:
                     raise
-                result = await self._call_once(tool, arguments, silence_seconds, on_progress, tasks)
+                result = await called()
         except NoResultError as error:
             return _no_result(tool.server, error.reason, error.detail, language, limit=error.limit)
         except McpError as error:
@@ -210,23 +217,6 @@ class _Server:
         except ValueError:
             _LOG.warning("a result of the MCP server %s can't be read", tool.server)
             return _no_result(tool.server, "broken", "", language)
-
-    async def _call_once(
-        self,
-        tool: ToolInfo,
-        arguments: Mapping[str, Any],
-        silence_seconds: float,
-        on_progress: Callable[[str], None],
-        tasks: TaskGroup,
-    ) -> Mapping[str, Any]:
-        """Returns a result as it came. Raises `NoResultError` or `McpError`."""
-        from graph.mcp.connection import NoResultError  # noqa: PLC0415 - slow to import
-
-        connection = await self._refreshed(tasks)
-        known = next((known for known in self.status.tools if known.name == tool.name), None)
-        if known is None or known.fingerprint != tool.fingerprint:
-            raise NoResultError("changed" if known else "gone")
-        return await connection.call(tool.name, arguments, silence_seconds=silence_seconds, on_progress=on_progress)
 
     async def _refreshed(self, tasks: TaskGroup) -> Connection:
         """Returns an open connection whose tools are listed as they are now. Raises `McpError`."""

@@ -6,13 +6,13 @@ import json
 import math
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from typing import Any, Final, Protocol
+from contextlib import asynccontextmanager, closing, suppress
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
 import httpx2
-from anyio.abc import ByteReceiveStream, Process
+from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
 from mcp.client.streamable_http import streamable_http_client
@@ -23,6 +23,9 @@ from mcp.types import JSONRPCMessage, jsonrpc_message_adapter
 from graph.core.text import plain_value
 from graph.mcp.config import ServerConfig
 from graph.value.mcp import Failure
+
+if TYPE_CHECKING:
+    from graph.mcp.connection import Connection
 
 _END_SECONDS: Final = 2.0
 _POLL_SECONDS: Final = 0.01
@@ -42,23 +45,11 @@ _QUICK_BYTES: Final = 16 * 1024
 # break, so that a quotation mark outside of JSON hides nothing of what follows.
 _MARK: Final = re.compile(rb'"(?:[^"\\\r\n]++|\\[^\r\n])*+(?:"|(\\?)\Z)?|[\[\]{},]|(?:\r\n?+|\n){2}')
 _in_thread: Final = anyio.to_thread.run_sync
+_GONE: Final = (OSError, anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError)
 _FromServer = MemoryObjectReceiveStream[SessionMessage | Exception]
 _ToSession = MemoryObjectSendStream[SessionMessage | Exception]
 _FromSession = MemoryObjectReceiveStream[SessionMessage]
 _ToServer = MemoryObjectSendStream[SessionMessage]
-
-
-class Listener(Protocol):
-    """Hears what happens below the protocol."""
-
-    def hear_error(self, line: str) -> None:
-        """A line of the standard error."""
-
-    def hear_too_large(self) -> None:
-        """A message was over the bound and isn't delivered."""
-
-    def hear_end(self, failure: Failure | None = None) -> None:
-        """Nothing comes any more; `failure` is given if that isn't the server's own doing."""
 
 
 class Pace:
@@ -105,7 +96,7 @@ class Shape:
 
 @asynccontextmanager
 async def open_process(
-    config: ServerConfig, listener: Listener, *, most_bytes: int
+    config: ServerConfig, listener: Connection, *, most_bytes: int
 ) -> AsyncIterator[tuple[_FromServer, _ToServer]]:
     """Starts a server and yields its streams; at the end closes its input, then ends its whole process group.
 
@@ -117,40 +108,37 @@ async def open_process(
     process = await anyio.open_process(
         [config.command, *config.args], env=get_default_environment() | dict(config.env), start_new_session=True
     )
+    assert process.stdin and process.stdout and process.stderr  # noqa: PT018, S101 - pipes were asked for
     try:
         to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as tasks, to_session, from_server, to_server, from_session:
-            tasks.start_soon(_read, process, to_session, listener, most_bytes)
-            tasks.start_soon(_write, process, from_session)
-            tasks.start_soon(_read_errors, process, listener)
+            tasks.start_soon(_read, process.stdout, to_session, listener, most_bytes)
+            tasks.start_soon(_write, process.stdin, from_session)
+            tasks.start_soon(_read_errors, process.stderr, listener)
             yield from_server, to_server
             tasks.cancel_scope.cancel()
     finally:
         # Once the readers have left the pipes: two at once would wait for ever.
         with anyio.CancelScope(shield=True):
-            await _end(process, listener)
+            async with anyio.create_task_group() as readers:
+                # A server that can't write doesn't end, and its last words may tell why it ends.
+                readers.start_soon(_drain, process.stdout)
+                readers.start_soon(_read_errors, process.stderr, listener)
+                await _end(process, process.stdin)
+                # What it wrote last is read to its end, or the pipes would stay open.
+                readers.cancel_scope.deadline = anyio.current_time() + _END_SECONDS
 
 
-async def _read(
-    process: Process,
-    to_session: _ToSession,
-    listener: Listener,
-    most_bytes: int,
-) -> None:
-    assert process.stdout is not None  # noqa: S101 - a pipe was asked for
+async def _read(output: ByteReceiveStream, to_session: _ToSession, listener: Connection, most_bytes: int) -> None:
     pace = Pace()
-    try:
-        async for line in _lines(process.stdout, listener, most_bytes):
+    with suppress(*_GONE), closing(to_session):
+        async for line in _lines(output, listener, most_bytes):
             await pace.pay(len(line))
             message = _message_of(line) if len(line) <= _QUICK_BYTES else await _in_thread(_message_of, line)
             if message is not None:  # some servers print greetings
                 await to_session.send(SessionMessage(message))
-    except (OSError, anyio.ClosedResourceError, anyio.BrokenResourceError):
-        pass
-    finally:
-        to_session.close()
-        listener.hear_end()
+    listener.hear_end()
 
 
 def _message_of(line: bytes) -> JSONRPCMessage | None:
@@ -162,7 +150,7 @@ def _message_of(line: bytes) -> JSONRPCMessage | None:
     return None
 
 
-async def _lines(stream: ByteReceiveStream, listener: Listener, most_bytes: int) -> AsyncIterator[bytes]:
+async def _lines(stream: ByteReceiveStream, listener: Connection, most_bytes: int) -> AsyncIterator[bytes]:
     """Yields the lines of a stream; one over a bound is skipped, and ends the stream if it doesn't end soon."""
     parts: list[bytes] = []
     size, shape, is_kept = 0, Shape(), True
@@ -184,20 +172,18 @@ async def _lines(stream: ByteReceiveStream, listener: Listener, most_bytes: int)
             return
 
 
-async def _write(process: Process, from_session: _FromSession) -> None:
-    assert process.stdin is not None  # noqa: S101 - a pipe was asked for
+async def _write(to_server: ByteSendStream, from_session: _FromSession) -> None:
     # A server that is gone is noticed by its output, which ends too.
-    with suppress(OSError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+    with suppress(*_GONE):
         async for sent in from_session:
             line = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
-            await process.stdin.send(line.encode("utf-8", "replace") + b"\n")
+            await to_server.send(line.encode("utf-8", "replace") + b"\n")
 
 
-async def _read_errors(process: Process, listener: Listener) -> None:
-    assert process.stderr is not None  # noqa: S101 - a pipe was asked for
+async def _read_errors(errors: ByteReceiveStream, listener: Connection) -> None:
     line = b""
-    with suppress(OSError, anyio.ClosedResourceError, anyio.BrokenResourceError):
-        async for chunk in process.stderr:
+    with suppress(*_GONE):
+        async for chunk in errors:
             *ends, rest = chunk.split(b"\n")
             for end in ends:
                 listener.hear_error((line + end)[:_ERROR_CHARS].decode("utf-8", "replace"))
@@ -207,35 +193,27 @@ async def _read_errors(process: Process, listener: Listener) -> None:
         listener.hear_error(line.decode("utf-8", "replace"))
 
 
-async def _end(process: Process, listener: Listener) -> None:
+async def _end(process: Process, to_server: ByteSendStream) -> None:
     """Closes the input, gives the server a moment, then ends it with all that it started."""
-    assert process.stdin is not None  # noqa: S101 - a pipe was asked for
-    async with anyio.create_task_group() as readers:
-        # A server that can't write doesn't end, and its last words may tell why it ends.
-        readers.start_soon(_drain, process)
-        readers.start_soon(_read_errors, process, listener)
-        with suppress(OSError, anyio.ClosedResourceError, anyio.BrokenResourceError):
-            await process.stdin.aclose()
-        with anyio.move_on_after(_END_SECONDS):
-            # process.wait() would also wait for children that hold the pipes.
-            while process.returncode is None:  # noqa: ASYNC110 - a process sets no event
-                await anyio.sleep(_POLL_SECONDS)
-        await terminate_posix_process_tree(process, _END_SECONDS)
-        with anyio.move_on_after(_END_SECONDS):
-            await process.wait()
-        # What it wrote last is read to its end, or the pipes would stay open.
-        readers.cancel_scope.deadline = anyio.current_time() + _END_SECONDS
+    with suppress(*_GONE):
+        await to_server.aclose()
+    with anyio.move_on_after(_END_SECONDS):
+        # process.wait() would also wait for children that hold the pipes.
+        while process.returncode is None:  # noqa: ASYNC110 - a process sets no event
+            await anyio.sleep(_POLL_SECONDS)
+    await terminate_posix_process_tree(process, _END_SECONDS)
+    with anyio.move_on_after(_END_SECONDS):
+        await process.wait()
 
 
-async def _drain(process: Process) -> None:
-    assert process.stdout is not None  # noqa: S101 - a pipe was asked for
-    with suppress(OSError, anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
-        while True:
-            await process.stdout.receive()
+async def _drain(output: ByteReceiveStream) -> None:
+    with suppress(*_GONE):
+        async for _ in output:
+            pass
 
 
 @asynccontextmanager
-async def open_url(config: ServerConfig, listener: Listener, *, most_bytes: int) -> AsyncIterator[Any]:
+async def open_url(config: ServerConfig, listener: Connection, *, most_bytes: int) -> AsyncIterator[Any]:
     """Yields the streams of a server behind a URL; bodies are bounded, those of events one by one."""
     pace = Pace()
 
@@ -264,7 +242,7 @@ async def open_url(config: ServerConfig, listener: Listener, *, most_bytes: int)
 class _BoundedStream(httpx2.AsyncByteStream):
     """A body that ends with an error where it is too large."""
 
-    def __init__(self, stream: Any, listener: Listener, pace: Pace, most_bytes: float, shape: Shape) -> None:  # noqa: ANN401 - httpx's union of streams
+    def __init__(self, stream: Any, listener: Connection, pace: Pace, most_bytes: float, shape: Shape) -> None:  # noqa: ANN401 - httpx's union of streams
         self._stream = stream
         self._listener = listener
         self._pace = pace
