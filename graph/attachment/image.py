@@ -27,7 +27,7 @@ _SUFFIXES: Final = frozenset(
     {".avif", ".bmp", ".gif", ".heic", ".heif", ".jfif", ".jpe", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
 )
 _MARKS: Final = (b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8")
-_PNG_BYTES: Final = 2 * 1024 * 1024
+_PNG_CHARS: Final = 2 * 1024 * 1024 * 4 // 3  # of Base64
 _QUALITY: Final = 90
 _ORIENTATION: Final = 0x0112  # of EXIF
 _WIDE_MODES: Final = ("I;16", "I;16L", "I;16B", "I;16N")
@@ -93,11 +93,11 @@ def _scaled(data: bytes, side: int) -> str:
             upright = _scale(opened, side)
             is_jpeg = opened.format in _JPEGS or (opened.format == "WEBP" and upright.mode == "RGB")
     if is_jpeg:
-        return _url("jpeg", _encoded(upright, "JPEG"))
-    png = _encoded(upright, "PNG")
-    if len(png) <= _PNG_BYTES:
-        return _url("png", png)
-    return _url("jpeg", _encoded(_on_white(upright), "JPEG"))
+        return _url(upright, "jpeg")
+    if len(png := _url(upright, "png")) <= _PNG_CHARS:
+        return png
+    white = Image.new("RGBA", upright.size, "white")
+    return _url(Image.alpha_composite(white, upright.convert("RGBA")).convert("RGB"), "jpeg")
 
 
 def _samples(opened: Image.Image, data: bytes) -> float:
@@ -137,19 +137,7 @@ def _plain(image: Image.Image, mode: str) -> Image.Image:
     return grey.convert(mode)
 
 
-def _on_white(image: Image.Image) -> Image.Image:
-    if image.mode == "RGB":
-        return image
-    under = Image.new("RGB", image.size, "white")
-    under.paste(image, mask=image.getchannel("A"))
-    return under
-
-
-def _encoded(image: Image.Image, kind: str) -> bytes:
+def _url(image: Image.Image, kind: str) -> str:
     written = io.BytesIO()
     image.save(written, kind, quality=_QUALITY)
-    return written.getvalue()
-
-
-def _url(kind: str, data: bytes) -> str:
-    return f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
+    return f"data:image/{kind};base64,{base64.b64encode(written.getvalue()).decode()}"

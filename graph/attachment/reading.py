@@ -6,8 +6,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple, cast
 
@@ -47,19 +46,22 @@ def pdf_pages(name: str, data: bytes, *, max_chars: int, seconds: int = _SECONDS
             files are being read for too long.
     """
     limits = map(str, (seconds, _MEMORY_BYTES, _MAX_PAGES, max_chars))
-    with _turn(name, seconds):
-        try:
-            done = subprocess.run(  # noqa: S603  # our own script; the file is its input alone
-                [sys.executable, "-I", str(_CHILD), *limits, *DOCUMENT_LABELS[language]],
-                input=data,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                timeout=seconds,
-                env={},
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise AttachmentError("too_heavy", name) from None
+    if not _AT_ONCE.acquire(timeout=seconds):
+        raise AttachmentError("busy", name)
+    try:
+        done = subprocess.run(  # noqa: S603  # our own script; the file is its input alone
+            [sys.executable, "-I", str(_CHILD), *limits, *DOCUMENT_LABELS[language]],
+            input=data,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=seconds,
+            env={},
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise AttachmentError("too_heavy", name) from None
+    finally:
+        _AT_ONCE.release()
     if done.returncode:  # below 0: a limit has ended it
         raise AttachmentError("too_heavy" if done.returncode < 0 else "damaged", name)
     result: Any = json.loads(done.stdout)
@@ -67,16 +69,6 @@ def pdf_pages(name: str, data: bytes, *, max_chars: int, seconds: int = _SECONDS
         raise AttachmentError(cast("AttachmentReason", result), name)
     pages, left_out = result
     return Pages([None if page is None else str(page) for page in pages], int(left_out))
-
-
-@contextmanager
-def _turn(name: str, seconds: int) -> Iterator[None]:
-    if not _AT_ONCE.acquire(timeout=seconds):
-        raise AttachmentError("busy", name)
-    try:
-        yield
-    finally:
-        _AT_ONCE.release()
 
 
 MAX_FILES: Final = 10
