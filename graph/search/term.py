@@ -32,6 +32,8 @@ _COMPOUND_SYLLABLES: Final = 4
 _PREFIX_CHARS: Final = 4
 _LEAD_CHARS: Final = 20
 _NAMED_WORDS: Final = 12
+_LEAST_WORDS: Final = 2
+_LEAST_SHARE: Final = 0.5
 # How much longer a text's compatibility forms may make it: "㈜" is three characters, a ligature of Arabic eighteen.
 _MOST_GROWTH: Final = 3
 _HANGUL: Final = "가-힣"
@@ -300,6 +302,12 @@ def count_content_of(text: str, query: str) -> tuple[int, int]:
     folded = _fold(text)
     words = [word for word in _words(query) if not _is_stop_word(word)]
     return sum(_find(folded, _surfaces([*_forms(word), *_parts(word)])) >= 0 for word in words), len(words)
+
+
+def matches_well(text: str, query: str) -> bool:
+    """Returns True if a text has at least two, and half, of a query's words."""
+    found, asked = count_content_of(text, query)
+    return found >= _LEAST_WORDS and found >= asked * _LEAST_SHARE
 
 
 def closeness(text: str, words: Sequence[tuple[float, Sequence[str]]], within_chars: int) -> float:

@@ -11,7 +11,7 @@ from langchain_core.tools import BaseTool, ToolException
 
 from graph.core.attached import Attachment
 from graph.core.text import estimate_tokens
-from graph.search.term import broad_words, count_content_of, cut_around, weighed
+from graph.search.term import broad_words, cut_around, matches_well, weighed
 from graph.tool.tool_context import build_tool
 from prompt.system.framing import Language
 from prompt.tool import words
@@ -23,8 +23,6 @@ _AROUND: Final = 2
 _NEIGHBOUR_SHARE: Final = 0.5
 _LINE_CHARS: Final = 600
 _NAMED: Final = 20
-_LEAST_WORDS: Final = 2
-_LEAST_SHARE: Final = 0.5
 _RANGE: Final = re.compile(r"\D{0,20}(\d{1,9})(?:\D{1,9}(\d{1,9}))?\D{0,20}")
 
 FileReader = Callable[[], Mapping[str, Attachment]]
@@ -33,9 +31,14 @@ FileReader = Callable[[], Mapping[str, Attachment]]
 
 class _Passage(NamedTuple):
     name: str
+    lines: list[str]  # of the whole file
     first: int
-    last: int
+    last: int  # or behind the end
     score: float
+
+    @property
+    def shown(self) -> list[str]:
+        return self.lines[self.first - 1 : self.last]
 
 
 def build_look_in_file(read: FileReader, result_chars: int, language: Language) -> BaseTool:
@@ -46,7 +49,7 @@ def build_look_in_file(read: FileReader, result_chars: int, language: Language) 
         files = _named(read(), name, language)
         if query.strip():
             passages = _found(files, query)
-            return _rendered(files, passages, query, _FOUND_TOKENS, language) or words.file_nothing(
+            return _rendered(passages, query, _FOUND_TOKENS, language) or words.file_nothing(
                 query[:200], files, language
             )
         asked = _RANGE.fullmatch(lines.strip())
@@ -62,48 +65,40 @@ def build_look_in_file(read: FileReader, result_chars: int, language: Language) 
 
 def look_in_files(files: Mapping[str, Attachment], question: str, language: Language, *, max_tokens: int) -> str:
     """Returns the passages that match a question well, for a model that can't call the tool; "" for none."""
-    matching = [passage for passage in _found(files, question) if _matches(files, passage, question)]
-    return _rendered(files, matching, question, min(_FOUND_TOKENS, max_tokens), language)
-
-
-def _matches(files: Mapping[str, Attachment], passage: _Passage, question: str) -> bool:
-    lines = files[passage.name].text.split("\n")[passage.first - 1 : passage.last]
-    found, asked = count_content_of("\n".join(lines), question)
-    return found >= _LEAST_WORDS and found >= asked * _LEAST_SHARE
+    matching = [passage for passage in _found(files, question) if matches_well("\n".join(passage.shown), question)]
+    return _rendered(matching, question, min(_FOUND_TOKENS, max_tokens), language)
 
 
 def _named(files: Mapping[str, Attachment], name: str, language: Language) -> Mapping[str, Attachment]:
     """Returns the file of a name, also in other letters or in part, or all files; raises `ToolException`."""
     wanted = name.strip().lower()
-    found = {key: file for key, file in files.items() if wanted == key.lower()} or {
-        key: file for key, file in files.items() if wanted in key.lower()
-    }
-    if not found:
+    near = {key: file for key, file in files.items() if wanted in key.lower()}
+    if not near:
         raise ToolException(words.file_needs([*files][:_NAMED], language))
-    return found
+    return {key: file for key, file in near.items() if wanted == key.lower()} or near
 
 
 def _found(files: Mapping[str, Attachment], query: str) -> list[_Passage]:
     """Returns passages with the query's words, the best first; a word counts the more, the fewer lines have it."""
     phrases = broad_words(query)
     surfaces = [found for _, found in weighed(phrases, [1.0] * len(phrases))]
-    by_file: list[tuple[str, int, dict[int, set[int]]]] = []
+    by_file: list[tuple[str, list[str], dict[int, set[int]]]] = []
     counts, line_count = [0] * len(surfaces), 0
     for name, file in files.items():
-        folded = file.text.lower().split("\n")
+        lines, folded = file.text.split("\n"), file.text.lower().split("\n")
         hits: dict[int, set[int]] = {}
         for index, phrases_of in enumerate(surfaces):
             for number, line in enumerate(folded, 1):
                 if any(surface in line for surface in phrases_of):
                     hits.setdefault(number, set()).add(index)
                     counts[index] += 1
-        by_file.append((name, len(folded), hits))
-        line_count += len(folded)
+        by_file.append((name, lines, hits))
+        line_count += len(lines)
     weights = [math.log1p(line_count / count) if count else 0.0 for count in counts]
     ranked = sorted(
         (
-            _Passage(name, max(1, number - _AROUND), min(last, number + _AROUND), _score(number, hits, weights))
-            for name, last, hits in by_file
+            _Passage(name, lines, max(1, number - _AROUND), number + _AROUND, _score(number, hits, weights))
+            for name, lines, hits in by_file
             for number in hits
         ),
         key=lambda passage: (-passage.score, passage.first),
@@ -123,25 +118,19 @@ def _apart(ranked: Iterable[_Passage]) -> Iterator[_Passage]:
     """Yields passages none of whose middle lines an earlier one has shown."""
     shown: set[tuple[str, int]] = set()
     for passage in ranked:
-        lines = {(passage.name, number) for number in range(passage.first, passage.last + 1)}
+        lines = {(passage.name, number) for number, _ in enumerate(passage.shown, passage.first)}
         if not lines <= shown and len(lines & shown) <= _AROUND:
             shown |= lines
             yield passage
 
 
-def _rendered(
-    files: Mapping[str, Attachment], passages: Iterable[_Passage], query: str, limit_tokens: int, language: Language
-) -> str:
+def _rendered(passages: Iterable[_Passage], query: str, limit_tokens: int, language: Language) -> str:
     phrases = broad_words(query)
     parts: list[str] = []
     left = limit_tokens - estimate_tokens(words.FILE_WARNING[language])
     for passage in passages:
-        lines = files[passage.name].text.split("\n")
-        shown = (
-            (number, cut_around(lines[number - 1], phrases, _LINE_CHARS))
-            for number in range(passage.first, passage.last + 1)
-        )
-        part = file_passage(passage.name, len(lines), list(shown))
+        shown = [cut_around(line, phrases, _LINE_CHARS) for line in passage.shown]
+        part = file_passage(passage.name, len(passage.lines), [*enumerate(shown, passage.first)])
         left -= estimate_tokens(part)
         if left < 0:
             break

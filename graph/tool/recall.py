@@ -10,7 +10,7 @@ from langchain_core.tools import BaseTool, ToolException
 
 from graph.core.text import estimate_tokens
 from graph.core.turn import RECALL_TOOL
-from graph.search.term import count_content_of, searchable_text
+from graph.search.term import matches_well, searchable_text
 from graph.tool.recalled import FOUND_TURNS, RecalledTurns
 from graph.tool.tool_context import PastTurns, build_tool
 from prompt.system.framing import Language
@@ -23,8 +23,6 @@ SEARCH_TOKENS: Final = 1_200
 _READ_TURNS: Final = 20
 _RANKED_TURNS: Final = 200
 _LOOKED_UP_TURNS: Final = 2
-_LEAST_WORDS: Final = 2
-_LEAST_SHARE: Final = 0.5
 _RANGE: Final = re.compile(
     r"(\d{1,9})(?:\s*+(?:턴|번)?+\s*+(?:-|–|~|to|부터)\s*+(?:turn)?+\s*+(\d{1,9}))?", re.IGNORECASE
 )
@@ -68,9 +66,11 @@ def look_up(past: PastTurns, question: str, folded: Collection[int], language: L
     """
     folded = {*folded}
     found = [number for number in past.find(question, past.first_turn(), _RANKED_TURNS) if number in folded]
-    matching = [number for number in found[:FOUND_TURNS] if _matches(past, number, question)][:_LOOKED_UP_TURNS]
+    matching = [number for number in found[:FOUND_TURNS] if matches_well(_text(past, number), question)]
     limit = min(SEARCH_TOKENS, max_tokens)
-    return RecalledTurns(past, question, language, limit=limit, measure=_measure(past, limit)).alone(matching)
+    return RecalledTurns(past, question, language, limit=limit, measure=_measure(past, limit)).alone(
+        matching[:_LOOKED_UP_TURNS]
+    )
 
 
 def _measure(past: PastTurns, limit: int) -> Callable[[str], int]:
@@ -78,10 +78,8 @@ def _measure(past: PastTurns, limit: int) -> Callable[[str], int]:
     return lambda text: max(estimate_tokens(text), -(-len(text) * limit // max(1, past.result_chars)))
 
 
-def _matches(past: PastTurns, number: int, question: str) -> bool:
-    text = "\n".join(searchable_text(entry.message) for entry in past.read(number, number))
-    found, asked = count_content_of(text, question)
-    return found >= _LEAST_WORDS and found >= asked * _LEAST_SHARE
+def _text(past: PastTurns, number: int) -> str:
+    return "\n".join(searchable_text(entry.message) for entry in past.read(number, number))
 
 
 def _numbers(turns: str, least: int, last: int) -> list[int]:
