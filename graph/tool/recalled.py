@@ -250,11 +250,8 @@ class RecalledTurns:
             said = f"{said} {sentence}".lstrip()
             if len(said) >= _REPLY_CHARS:
                 break
-        return (
-            [recalled_line(self._head(number + 1), ("user", "", self._cut(said, _MOST_OF_REPLY, self._words)))]
-            if said
-            else []
-        )
+        begun = self._cut(said, _MOST_OF_REPLY, self._words)
+        return [recalled_line(self._head(number + 1), ("user", "", begun))] if said else []
 
     def _closes_with_question(self, number: int) -> bool:
         answers = [text for role, _, text in self._shown(number) if role == "assistant"]

@@ -7,8 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.messages import AnyMessage
 from langchain_core.tools import BaseTool, StructuredTool
@@ -100,26 +99,29 @@ class ToolContext:
     user_words: Callable[[], Iterable[str]] = tuple
 
 
+# Building one takes half a millisecond, for each call of a model.
+_SCHEMAS: Final[dict[tuple[object, ...], type[BaseModel]]] = {}
+
+
 def build_tool(function: Callable[..., str], description: str, /, **described: str) -> BaseTool:
     """Returns a tool that a function is, with its name; a `ToolException` becomes a text for the model.
 
     Args:
         described: The descriptions of the function's arguments; one without is injected, not in the schema.
     """
-    arguments = inspect.signature(function, eval_str=True).parameters
+    key = function.__qualname__, *described.items()
     return StructuredTool(
         name=function.__name__,
         description=description,
-        args_schema=_schema(*((each, described.get(name)) for name, each in arguments.items())),
+        args_schema=_SCHEMAS.get(key) or _SCHEMAS.setdefault(key, _schema(function, described)),
         func=function,
         handle_tool_error=True,
     )
 
 
-@cache  # building it takes half a millisecond, for each call of a model
-def _schema(*arguments: tuple[inspect.Parameter, str | None]) -> type[BaseModel]:
+def _schema(function: Callable[..., str], described: Mapping[str, str]) -> type[BaseModel]:
     fields: dict[str, Any] = {}
-    for each, description in arguments:
-        default = ... if each.default is each.empty else each.default
-        fields[each.name] = each.annotation, Field(default, description=description)
+    for name, argument in inspect.signature(function, eval_str=True).parameters.items():
+        default = ... if argument.default is argument.empty else argument.default
+        fields[name] = argument.annotation, Field(default, description=described.get(name))
     return create_model("Arguments", **fields)
