@@ -132,16 +132,8 @@ _MOST_XML_BYTES: Final = 100 * 1024 * 1024
 _USUAL: Final = ("word/document.xml", "xl/workbook.xml", "ppt/presentation.xml", "Contents/content.hpf")
 # Kinds of related parts that aren't text.
 _LEFT_OUT: Final = {
-    "image",
-    "hdphoto",
-    "oleObject",
-    "package",
-    "video",
-    "audio",
-    "media",
-    "chartEx",
-    "control",
-    "aFChunk",
+    *("image", "hdphoto", "video", "audio", "media"),
+    *("oleObject", "package", "chartEx", "control", "aFChunk"),
 }
 
 
@@ -266,12 +258,10 @@ class _Office:
                     values += [""] * (_number(column[0]) - len(values) - 1 if column else 0)
                     values.append(_value(cell, shared, formats.get(cell.get("s", ""), ""), is_1904=is_1904))
                 rows.append("\t".join(values).rstrip())
-            around = [
-                " ".join(_PAGE_CODE.sub(" ", one.text or "").split()) for one in page.iterfind("{*}headerFooter/*")
-            ]
-            yield f"— {sheet.get('name', '')} —\n" + _joined(
-                ("\n".join(filter(None, rows)), *self._beside(name), *around)
-            )
+            codes = (_PAGE_CODE.sub(" ", one.text or "") for one in page.iterfind("{*}headerFooter/*"))
+            around = (" ".join(code.split()) for code in codes)
+            said = _joined(("\n".join(filter(None, rows)), *self._beside(name), *around))
+            yield f"— {sheet.get('name', '')} —\n{said}"
 
 
 def read_office(data: bytes, max_chars: int, notes: str, comments: str) -> Result:
@@ -565,7 +555,7 @@ _NUMBER_OF_LEVEL: Final = re.compile("[%^]([1-9])")
 _HIDDEN: Final = 0xF0000  # private letters stand for those that are no signs of a format
 _ELAPSED: Final = re.compile(r"\[(h+|m+|s+)\]", re.IGNORECASE)
 _CONDITION: Final = re.compile(r"\[(<=|>=|<>|<|>|=)(-?\d+(?:\.\d+)?)\]")
-_PLACES: Final = re.compile(r"[0#?](?:.*[0#?.,])?|\.[0#?]+", re.DOTALL)
+_PLACES: Final = re.compile(r"([0#?](?:.*[0#?.,])?|\.[0#?]+)", re.DOTALL)
 
 
 def _formats(styles: ET.Element) -> dict[str, str]:
@@ -667,10 +657,7 @@ def _filled(number: Decimal, section: str) -> str | None:
     """
     if _SCIENTIFIC.search(section):  # fractions, powers of ten
         return None
-    found = _PLACES.search(section)
-    before, places, behind = (
-        (section[: found.start()], found[0], section[found.end() :]) if found else (section, "", "")
-    )
+    before, places, behind, *_ = *_PLACES.split(section, maxsplit=1), "", ""
     literal = _seen(before + behind).strip(" -@")
     whole, _, decimals = places.partition(".")
     scale = len(places) - len(places.rstrip(","))
@@ -680,7 +667,7 @@ def _filled(number: Decimal, section: str) -> str | None:
     if not (literal or is_split or scale or zeros > 1):
         return None
     value = number.scaleb(2 * section.count("%") - 3 * scale)
-    if found is None:  # General, or a word in the number's place
+    if not places:  # General, or a word in the number's place
         return f"{number:f}".join(section.split("@"))
     digits, _, fraction = f"{value.quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP):f}".partition(".")
     digits, fraction = digits.lstrip("0").zfill(zeros), fraction.rstrip("0").ljust(decimals.count("0"), "0")

@@ -171,8 +171,8 @@ class RootFolder:
     def check_in_place(self) -> None:
         """Raises `PathError` (`vanished`) if the root was removed, renamed or replaced since opening."""
         with _refusing(str(self.path)):
-            here, held = self.path.lstat(), os.fstat(self._descriptor)
-        if (here.st_dev, here.st_ino) != (held.st_dev, held.st_ino):
+            is_same = os.path.samestat(self.path.lstat(), os.fstat(self._descriptor))
+        if not is_same:
             raise PathError("vanished", str(self.path))
 
     def _parts(self, path: str) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ class McpServers:
     def start(self, name: str) -> None:
         """Begins to start a server, if it isn't running; `statuses` tells how it went."""
         if (server := self._servers.get(name)) is not None:
-            self._run(server.try_connect)
+            self._run(server.list_tools)
 
     def tools(self, name: str, *, wait_seconds: float) -> tuple[ToolInfo, ...]:
         """Returns a server's tools by name; starts it if needed.
@@ -169,12 +169,6 @@ class _Server:
         self._connection: Connection | None = None
         self._listed_at = 0.0
         self.status = ServerStatus(config.name)
-
-    async def try_connect(self, tasks: TaskGroup) -> None:
-        try:
-            await self._connect(tasks)
-        except McpError as error:
-            _LOG.debug("%s", error)  # logged where it was found, and told by the status
 
     async def list_tools(self, tasks: TaskGroup) -> tuple[ToolInfo, ...]:
         await self._refreshed(tasks)
