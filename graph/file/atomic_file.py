@@ -106,10 +106,5 @@ def _errors_as_ours(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise _ours(error, path) from error
-
-
-def _ours(error: OSError, path: Path) -> DiskFullError | FileAccessError:
-    if error.errno in _FULL:
-        return DiskFullError(str(path))
-    return FileAccessError(f"{path}: {error.strerror}")
+        is_full, detail = error.errno in _FULL, f"{path}: {error.strerror}"
+        raise (DiskFullError(str(path)) if is_full else FileAccessError(detail)) from error

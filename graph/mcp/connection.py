@@ -317,9 +317,5 @@ def _failure_of(error: BaseException) -> Failure:  # noqa: PLR0911 - one for eac
     return Failure("other", said=type(error).__name__)
 
 
-def _is_of_another_thread(record: logging.LogRecord) -> bool:
-    return record.threadName != THREAD_NAME
-
-
 for _name in _LOUD:
-    logging.getLogger(_name).addFilter(_is_of_another_thread)
+    logging.getLogger(_name).addFilter(lambda record: record.threadName != THREAD_NAME)

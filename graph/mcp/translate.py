@@ -70,10 +70,9 @@ class Listing:
             try:
                 self._tools[name] = self._read(name, tool)
             except UnusableError as error:
-                told = (
-                    one_line(text, self._hide, most_chars=_TITLE_CHARS) for text in (name, ".".join(error.keys[::-1]))
-                )
-                self.unusable = (*self.unusable, UnusableTool(next(told), error.reason, next(told)))
+                shown = one_line(name, self._hide, most_chars=_TITLE_CHARS)
+                about = one_line(".".join(error.keys[::-1]), self._hide, most_chars=_TITLE_CHARS)
+                self.unusable = (*self.unusable, UnusableTool(shown, error.reason, about))
             self.is_full = len(self._tools) + len(self.unusable) > MOST_TOOLS
             if self.is_full:
                 return
