@@ -26,7 +26,6 @@ from api.request import (
     Function,
     FunctionTool,
     ParsedRequest,
-    Part,
     Sent,
     SentMessage,
     as_parts,
@@ -296,27 +295,18 @@ def _messages(instructions: str, items: Iterable[Item]) -> Iterable[SentMessage]
     if instructions:
         yield SentMessage(role="system", content=as_parts(instructions))
     said: list[MessageItem | CallItem] = []
-    pictures: list[Part] = []
     for item in items:
         if said and not _is_said(item):
             yield _answer(said)
             said = []
-        if pictures and not isinstance(item, OutputItem):
-            yield SentMessage(role="user", content=pictures)
-            pictures = []
         if isinstance(item, MessageItem | CallItem) and _is_said(item):
             said.append(item)
         elif isinstance(item, MessageItem):
             yield SentMessage(role=item.role, content=item.content)
         elif isinstance(item, OutputItem):
-            # Messages of tools have no pictures: they follow as the user's.
-            pictures += [part for part in item.output if part.is_image]
-            texts = [part for part in item.output if not part.is_image]
-            yield SentMessage(role="tool", tool_call_id=item.call_id, content=texts)
+            yield SentMessage(role="tool", tool_call_id=item.call_id, content=item.output)
     if said:
         yield _answer(said)
-    if pictures:
-        yield SentMessage(role="user", content=pictures)
 
 
 def _answer(said: Iterable[MessageItem | CallItem]) -> SentMessage:

@@ -76,14 +76,15 @@ def _delete(call: Call) -> dict[str, Any]:
 def _items_of(message: ClientMessage) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields the items that a message is, each with the prefix of its id."""
     done = {"status": "completed"}
-    if message.role == "tool":
-        yield "fco", {"type": "function_call_output", "call_id": message.call_id, "output": message.text, **done}
-        return
     texts = [message.text] if message.text else []
-    if message.role == "user":
+    if message.role != "assistant":
         parts: list[dict[str, Any]] = [{"type": "input_text", "text": text} for text in texts]
         parts += [{"type": "input_image", "image_url": url, "detail": "auto"} for url in message.images]
-    else:
+    if message.role == "tool":
+        told = parts if message.images else message.text
+        yield "fco", {"type": "function_call_output", "call_id": message.call_id, "output": told, **done}
+        return
+    if message.role == "assistant":
         parts = [{"type": "output_text", "text": text, "annotations": [], "logprobs": []} for text in texts]
     if parts:
         yield "msg", {"type": "message", "role": message.role, "content": parts, **done}

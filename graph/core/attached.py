@@ -224,22 +224,33 @@ def references_in(messages: Iterable[BaseMessage]) -> set[str]:
 def with_images(messages: Sequence[AnyMessage], found: Mapping[str, str]) -> list[AnyMessage]:
     """Returns the messages with images (`data:` URLs by reference) in place of their references.
 
-    Unknown images are sent as text, and so is the question of a failed turn: a model without image support would refuse
-    every later turn as well. Those of tools' results follow them in a message of their own.
+    Unknown images are sent as text, and so are those of a failed turn: a model without image support would refuse
+    every later turn as well. Those of tools' results follow them in a message of their own, or in the user's next one.
     """
-    failed = {id(turn[0]) for turn in split_turns(messages) if _has_failed(turn)}
+    failed = {id(message) for turn in split_turns(messages) if _has_failed(turn) for message in turn}
     sent: list[AnyMessage] = []
     of_results: list[str] = []
     for message in (*messages, None):
-        if of_results and not isinstance(message, ToolMessage):
-            sent.append(HumanMessage(content_of(RESULT_IMAGES, of_results)))
-            of_results = []
         if isinstance(message, ToolMessage):
-            of_results += filter(is_image_url, (found.get(url, url) for url in urls_of(message)))
+            if id(message) not in failed:
+                of_results += filter(is_image_url, (found.get(url, url) for url in urls_of(message)))
             sent.append(without_images(message))
-        elif message is not None:
-            sent.append(_with_images(message, found, is_text_only=id(message) in failed))
+            continue
+        shown = message and _with_images(message, found, is_text_only=id(message) in failed)
+        if of_results:
+            pictures = HumanMessage(content_of(RESULT_IMAGES, of_results))
+            of_results = []
+            if isinstance(shown, HumanMessage):  # strict chat templates refuse two messages of the user's in a row
+                shown = shown.model_copy(update={"content": [*pictures.content, *_parts_in(shown)]})
+            else:
+                sent.append(pictures)
+        sent += [shown] if shown else []
     return sent
+
+
+def _parts_in(message: AnyMessage) -> list[str | dict[str, Any]]:
+    content = message.content
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def _with_images(message: AnyMessage, found: Mapping[str, str], *, is_text_only: bool) -> AnyMessage:

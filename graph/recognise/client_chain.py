@@ -112,7 +112,8 @@ class ChainKey:
         for index, message in enumerate(messages):
             text = canonical(message.role, message.text)
             if message.role == "tool":
-                exact = self.hash("result", exact, _bytes(message.call_id), _bytes(text))
+                shown = (_bytes(reference_of(url)) for url in message.images)
+                exact = self.hash("result", exact, _bytes(message.call_id), _bytes(text), *shown)
             elif message.role == "user" or text:
                 linked = self.called(chain, text) if message.calls else self.next(chain, message.role, text)
                 # Until there is a picture or a result, both are the same.

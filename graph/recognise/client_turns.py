@@ -14,11 +14,11 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, InvalidToolCall, ToolCall, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
-from graph.core.attached import content_of, question_of, urls_of
+from graph.core.attached import content_of, question_of, reference_of, urls_of
 from graph.core.language import user_language
 from graph.core.text import has_visible, plain_text, plain_value
 from graph.core.thinking import split_whole
-from graph.core.turn import IMAGE_MARK, closing_messages, going_on, is_complete, text_of, unanswered_calls, words_of
+from graph.core.turn import IMAGE_MARK, closing_messages, going_on, is_complete, unanswered_calls, words_of
 from graph.value.client import ClientMessage, ClientRole, is_image_url
 from graph.value.error import InputError
 from graph.value.event import ClientCall
@@ -57,7 +57,8 @@ def _to_message(message: ClientMessage) -> AnyMessage:
     if message.role == "user":
         return HumanMessage(content_of(text, [plain_text(url) for url in message.images]))
     if message.role == "tool":
-        return ToolMessage(text, tool_call_id=plain_text(message.call_id))
+        content = content_of(text, [plain_text(url) for url in message.images])
+        return ToolMessage(content, tool_call_id=plain_text(message.call_id))
     valid, invalid = list[ToolCall](), list[InvalidToolCall]()
     for call in message.calls:
         call_id, name, arguments = plain_text(call.id), plain_text(call.name), plain_text(call.arguments)
@@ -106,8 +107,13 @@ def continued(
     """
     messages = _with_archived_ids(begun, messages)
     calls = {str(call["id"]): call["args"] for call in newest_calls(begun)}
-    known = {(message.tool_call_id, text_of(message)) for message in begun if isinstance(message, ToolMessage)}
-    said = [each for each in _cleaned(messages) if not _is_copy(each, calls) and (each.call_id, each.text) not in known]
+    results = (message for message in begun if isinstance(message, ToolMessage))
+    known = {(each.tool_call_id, words_of(each), urls_of(each)) for each in results}
+    said = [
+        each
+        for each in _cleaned(messages)
+        if not _is_copy(each, calls) and (each.call_id, each.text, _references_of(each)) not in known
+    ]
     history, places = _History(id_prefix, language, begun, not_run), {name: place for place, name in enumerate(calls)}
     first = next((at for at, message in enumerate(said) if message.role != "tool"), len(said))
     for message in (*sorted(said[:first], key=lambda each: places.get(each.call_id, len(places))), *said[first:]):
@@ -118,13 +124,14 @@ def continued(
 
 def said_by(message: AnyMessage, pictures: Mapping[str, str], ids: Mapping[str, str]) -> ClientMessage:
     """Returns an archived message as its program would send it; `pictures` are those that are still there."""
+    images = tuple(filter(is_image_url, (pictures.get(url, url) for url in urls_of(message))))
     if isinstance(message, ToolMessage):
-        return ClientMessage("tool", text_of(message), call_id=ids.get(message.tool_call_id, message.tool_call_id))
+        call_id = ids.get(message.tool_call_id, message.tool_call_id)
+        return ClientMessage("tool", words_of(message), images, call_id=call_id)
     called = message.tool_calls if isinstance(message, AIMessage) else []
     calls = tuple(replace(archived_call(call), id=ids[str(call["id"])]) for call in called)
-    images = (pictures.get(url, url) for url in urls_of(message))
     role: ClientRole = "assistant" if isinstance(message, AIMessage) else "user"
-    return ClientMessage(role, words_of(message), tuple(filter(is_image_url, images)), calls)
+    return ClientMessage(role, words_of(message), images, calls)
 
 
 def new_prefix() -> str:
@@ -201,7 +208,9 @@ class _History:
     def _add_result(self, message: ClientMessage) -> None:
         call_id = self._waiting.pop(message.call_id, None)
         call_id = self._make_call() if call_id is None else call_id
-        self.turns[-1].append(ToolMessage(message.text, tool_call_id=call_id, id=self._new_id()))
+        self.turns[-1].append(
+            ToolMessage(content_of(message.text, _references_of(message)), tool_call_id=call_id, id=self._new_id())
+        )
 
     def _make_call(self) -> str:
         """Adds a call for a result without one, to the preceding answer if it has no calls; returns its id."""
@@ -240,12 +249,16 @@ def _cleaned(messages: Iterable[ClientMessage]) -> list[ClientMessage]:
 def _plain(message: ClientMessage) -> ClientMessage:
     """Returns the message with storable text, without thoughts, and with a mark for an image that no provider takes."""
     images = [plain_text(url) for url in message.images]
-    sent = tuple(url for url in images if message.role == "user" and is_image_url(url))
+    sent = tuple(url for url in images if message.role != "assistant" and is_image_url(url))
     is_answer, text = message.role == "assistant", plain_text(message.text)
     text = split_whole(text)[1] if is_answer else text
     marks = [IMAGE_MARK] * (len(images) - len(sent))
     text = "\n".join([text, *marks] if has_visible(text) else marks)
     return replace(message, text=text, images=sent, calls=message.calls if is_answer else ())
+
+
+def _references_of(message: ClientMessage) -> tuple[str, ...]:
+    return tuple(map(reference_of, message.images))
 
 
 def _joined(messages: Iterable[ClientMessage]) -> list[ClientMessage]:

@@ -76,7 +76,8 @@ class Exchange:
     @cached_property
     def beside(self) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
         """What stands beside the words: pictures, results of tools, and ids of calls."""
-        pictures = frozenset(reference_of(url) for each in self.messages for url in each.images)
+        asked = (each for each in self.messages if each.role == "user")
+        pictures = frozenset(reference_of(url) for each in asked for url in each.images)
         results = frozenset(canonical("tool", each.text) for each in self.messages if each.role == "tool")
         return pictures, results, frozenset(call.id for each in self.messages for call in each.calls)
 

@@ -12,7 +12,7 @@ from itertools import groupby, takewhile
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from graph.core.attached import urls_of
+from graph.core.attached import references_in, urls_of
 from graph.core.text import has_visible
 from graph.core.turn import closed_mark, text_of, words_of
 from graph.model.factory import ChatModels
@@ -134,7 +134,7 @@ class Recognition:
         calling = max((at for at, message in enumerate(said, 1) if answered & newest_ids([message])), default=0)
         if row.is_live and not calling:
             return ()
-        ids, retained = sent_ids(said), self.access.stores.images.get(row.session_id, urls_of(said[0]))
+        ids, retained = sent_ids(said), self.access.stores.images.get(row.session_id, references_in(said))
         return tuple(said_by(message, retained, ids) for message in (said[:calling] if calling else said))
 
 
@@ -200,7 +200,7 @@ class _KnownToStores:
             is_elsewhere=not is_own and not row.is_imported and row.client != self.client,
             is_imported=row.is_imported,
             images=urls_of(messages[0]),
-            results=tuple(canonical("tool", text_of(message)) for message in results if is_imported(message)),
+            results=tuple(canonical("tool", words_of(message)) for message in results if is_imported(message)),
             calls=tuple(ids.values()),
         )
 

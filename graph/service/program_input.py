@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 
 from graph.core.attached import data_urls, references_in
 from graph.core.text import estimate_tokens, plain_text, plain_value
@@ -38,6 +38,13 @@ def tokens_beside(client: ClientOptions) -> int:
     return sum(map(estimate_tokens, texts))
 
 
+def pictures_of(sent: Iterable[ClientMessage], archived: Iterable[AnyMessage]) -> dict[str, str]:
+    """Returns the pictures of a program's messages to which what is archived of them refers, by reference."""
+    referred = references_in(archived)
+    images = data_urls(plain_text(url) for message in sent for url in message.images)
+    return {reference: url for reference, url in images.items() if reference in referred}
+
+
 def import_history(
     access: SessionAccess, lease: Lease, messages: Sequence[ClientMessage], *, client: str, model: str
 ) -> int:
@@ -48,12 +55,10 @@ def import_history(
     asked = [HumanMessage(message.text) for message in messages if message.role == "user"]
     language = access.stores.language(lease.session_id, before=asked)
     turns = turns_of(messages, id_prefix=new_prefix(), language=language)
-    images = data_urls(plain_text(url) for message in messages for url in message.images)
-    referred = references_in(message for turn in turns for message in turn)
+    images = pictures_of(messages, (message for turn in turns for message in turn))
     with access.stores.database.write(lease) as connection:
         session = access.own(lease.session_id)
-        retained = {reference: url for reference, url in images.items() if reference in referred}
-        keep_images(connection, session.session_id, retained, owner=access.owner)
+        keep_images(connection, session.session_id, images, owner=access.owner)
         return insert_turns(
             connection,
             turns,

@@ -24,7 +24,7 @@ from graph.recognise.client_turns import check_history, continued, new_prefix, n
 from graph.recognise.decide import Decision
 from graph.service.access import AFTERMATH_SECONDS, Choices, SessionAccess, new_session_id, newest_mcp_tools
 from graph.service.deletion import SessionEraser
-from graph.service.program_input import import_history, tokens_beside
+from graph.service.program_input import import_history, pictures_of, tokens_beside
 from graph.service.turn_start import TurnStarter, fingerprint_of
 from graph.service.turn_stream import TurnStream, view_aside, views_of
 from graph.store.database import Lease
@@ -174,7 +174,8 @@ class Turns:
             return []
         language = self._stores.language(lease.session_id)
         messages = continued(begun, added, id_prefix=new_prefix(), language=language, is_all=is_all)
-        self._stores.archive.append(lease, owner=self._owner, turn=turn.number, attempt=turn.attempt, messages=messages)
+        append, images = partial(self._stores.archive.append, lease, owner=self._owner), pictures_of(added, messages)
+        append(turn=turn.number, attempt=turn.attempt, messages=messages, images=images)
         return messages
 
     def _sent(self, session_id: str, text: str, options: TurnOptions) -> str:
@@ -568,6 +569,7 @@ class Turns:
                 last.number if last else 0,
                 owner=self._owner,
                 messages=results,
+                images=pictures_of(answers, results),
                 model=session.model,
                 settings=changes,
                 client=options.client_name,

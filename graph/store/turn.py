@@ -232,13 +232,14 @@ class TurnStore:
             change_session(connection, lease.session_id, **settings, updated_at=database_time())
             return read_turn(connection, lease.session_id, number)
 
-    def resume(
+    def resume(  # noqa: PLR0913  # as `begin`
         self,
         lease: Lease,
         number: int,
         *,
         owner: str,
         messages: Sequence[AnyMessage],
+        images: Mapping[str, str] = MappingProxyType({}),
         model: str,
         settings: Mapping[str, object] = MappingProxyType({}),
         client: str = "",
@@ -251,6 +252,7 @@ class TurnStore:
             number: The turn.
             owner: The session's owner.
             messages: Results of the open calls; none if they are archived already, or if the user allows the calls.
+            images: `data:` URLs of the messages' images by reference.
             model: The model that will answer.
             settings: Columns of the session to change in the same transaction.
             client: The name of the program that sends the turn.
@@ -274,6 +276,7 @@ class TurnStore:
             insert_fingerprint(connection, fingerprint, columns)
             for message in messages:
                 insert_message(connection, message, columns)
+            keep_images(connection, lease.session_id, images, owner=owner)
             change_session(connection, lease.session_id, **settings, updated_at=database_time())
             return read_turn(connection, lease.session_id, number)
 

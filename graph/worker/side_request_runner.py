@@ -12,8 +12,9 @@ from datetime import datetime
 
 from langchain_core.messages import AnyMessage, SystemMessage
 
+from graph.core.attached import with_images
 from graph.core.text import estimate_tokens, plain_text, plain_value, sum_tokens
-from graph.core.turn import is_cut, text_of
+from graph.core.turn import image_parts, is_cut, text_of
 from graph.model.chunk import Answer, Usage
 from graph.model.factory import ChatModels
 from graph.model.spending import Spending
@@ -147,6 +148,8 @@ class SideRequestRunner:
         options = side_request.request.options
         model = self._models.chat(side_request.request.model).bind(**_parameters(options))
         messages = _messages(side_request.request)
+        if any(map(image_parts, messages)):
+            messages = with_images(messages, {})  # those of results stand behind them
         began = time.monotonic()
         try:
             answer = self._models.caller.call(

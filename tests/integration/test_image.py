@@ -22,8 +22,10 @@ from tests.fake.client_history import bring
 from tests.fake.context_source import ScriptedContext
 from tests.fake.offline import KEYLESS, models_without_pauses
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import Body, Reply, failure, text
+from tests.fake.openai_reply import Body, Reply, ScriptedCall, failure, text, tools
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.program import tool
+from tests.fake.resending import Program, go
 
 PNG, JPEG, WEB = "data:image/png;base64,iVBORw0K", "data:image/jpeg;base64,/9j/4AAQ", "https://example.org/floor.png"
 
@@ -295,6 +297,59 @@ def test_a_model_that_takes_none_is_sent_earlier_pictures_as_their_lines(
     chat.ask(3, 3)
     assert len(server.bodies("chat")) == 4
     assert sent_images(server) == [[], [], []]
+
+
+def ask_with_result(chat: Chat, server: FakeOpenAI) -> Program:
+    """A program that has asked, and brings the result of its call: a picture beside a word."""
+    program = Program(chat.service, options={"tools": (tool("look"),)})
+    server.script(tools(ScriptedCall("look", "{}", "call-1")))
+    (call,) = program.ask(question(1)).calls
+    program.messages.append(ClientMessage("tool", "Shown.", (PNG, WEB), call_id=call.id))
+    return program
+
+
+def test_a_result_s_pictures_are_their_lines_to_a_model_that_refuses_them(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    program = ask_with_result(open_chat(), server)
+    server.script(NO_IMAGES[0])
+    reading = program.take(program.begin())
+    assert (reading.turn, reading.matched) == (1, "history")
+    first, second = (body["messages"] for body in server.bodies("chat")[-2:])
+    assert urls(first[-1]) == [PNG, WEB]
+    assert (second[-1]["role"], second[-1]["content"]) == ("tool", "Shown.\n[image]\n[image]")
+
+
+def test_a_result_s_pictures_are_their_lines_once_their_turn_has_failed_or_is_folded(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    chat = open_chat()
+    program = ask_with_result(chat, server)
+    server.script(failure(401))
+    failed = program.begin()
+    assert isinstance(failed.last, TurnFailed)
+    Chat(chat.service, failed.session_id).ask(2, 2)
+    assert sent_images(server) == [[], []]
+    assert "Shown.\n[image]\n[image]" in str(server.bodies("chat")[-1]["messages"]).replace("\\n", "\n")
+    chat = open_chat()
+    program = ask_with_result(chat, server)
+    first = program.take(program.begin())
+    assert sent_images(server) == [[], [PNG, WEB]]
+    go(program, 2, 4)
+    assert PNG not in str(server.bodies("chat")[-1])
+    assert "[image]" in str(server.bodies("summary"))
+    lines = chat.service.sessions.export(first.session_id)
+    (imported,) = chat.service.sessions.import_session(lines)
+    assert chat.service.turns.image(imported, reference_of(PNG)) == PNG
+
+
+def test_a_result_s_pictures_are_sent_without_memory_too(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    program = ask_with_result(open_chat(), server)
+    reading = program.take(program.begin(is_plain=True))
+    assert reading.matched == "aside"
+    *_, result, pictures = server.bodies()[-1]["messages"]
+    assert (result["role"], result["content"]) == ("tool", "Shown.\n[image]\n[image]")
+    assert urls(pictures) == [PNG, WEB]
 
 
 @pytest.mark.parametrize("said", ["this image format is not supported", "could not load the image", "image too large"])

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from graph.service import ChatService
-from prompt.system.framing import ASSISTANT_BEGAN, CLOSED_ANSWER, NO_RESULT
+from prompt.system.framing import ASSISTANT_BEGAN, CLOSED_ANSWER, NO_RESULT, RESULT_IMAGES
 from tests.fake.body import content_of, faults
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
@@ -44,7 +44,7 @@ def called(call_id: str, arguments: str = '{"at": "grass"}', *, content: str | N
     }
 
 
-def result(call_id: str, content: str) -> Message:
+def result(call_id: str, content: str | list[Any]) -> Message:
     return {"role": "tool", "tool_call_id": call_id, "content": content}
 
 
@@ -182,6 +182,39 @@ def test_nothing_stands_between_results_and_the_words_behind_them_in_a_history(w
     assert [each["role"] for each in wire.sent()] == ["user", "assistant", "tool", "user"]
     wire.post(user(SAVE), called("call-1"), *results, *words, answered.message, user(question(3)))
     assert [each["role"] for each in wire.sent()] == ["user", "assistant", "tool", "user", "assistant", "user"]
+
+
+SHOWN: Final = result("call-1", [{"type": "text", "text": "Shown 0417."}, PICTURE])
+SHOWN_WORDS: Final = "Shown 0417.\n[image]"
+
+
+@pytest.mark.parametrize("words", [[], [user("And quickly.")]], ids=["alone", "with words behind it"])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_picture_of_a_result_is_the_results_and_reaches_the_model(
+    wire: Wire, chat: Chat, words: list[Message], *, is_known: bool
+) -> None:
+    first = wire.call(user(SAVE)) if is_known else None
+    history = [user(SAVE), called("call-1"), SHOWN, *words]
+    second = wire.post(*history)
+    *_, told, pictures = wire.sent()
+    assert (told["role"], told["content"]) == ("tool", SHOWN_WORDS)
+    assert [part for part in pictures["content"] if part["type"] == "image_url"] == [PICTURE]
+    assert content_of(pictures) == RESULT_IMAGES + "".join(map(content_of, words))
+    turns = Chat(chat.service, second.session_id).turns
+    assert second.place == (first.session_id if first else second.session_id, len(turns))
+    assert [turn.user_text for turn in turns] == [SAVE, *map(content_of, words)]
+    (step,) = turns[0].steps
+    assert [chat.service.turns.image(second.session_id, each) for each in step.images] == [PICTURE["image_url"]["url"]]
+    third = wire.post(*history, second.message, user(question(3)))
+    assert third.place == (second.session_id, len(turns) + 1)
+    assert str(wire.sent()).count(PICTURE["image_url"]["url"]) == 1
+    # With another picture it is another result.
+    other = "data:image/png;base64,iVBORw0KGgo2AAA="
+    shown = [{"type": "text", "text": "Shown 0417."}, {"type": "image_url", "image_url": {"url": other}}]
+    changed = result("call-1", shown)
+    assert wire.post(user(SAVE), called("call-1"), changed, *words).session_id != second.session_id
+    assert PICTURE["image_url"]["url"] not in str(wire.sent())
+    assert other in str(wire.sent())
 
 
 def test_a_programs_own_context_has_results_with_words_behind_them(wire: Wire) -> None:

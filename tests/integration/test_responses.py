@@ -269,6 +269,38 @@ def test_nothing_stands_between_results_and_the_words_behind_them(
     assert "iVBORw0KGgo=" in json.dumps(server.bodies("chat")[-1])
 
 
+@pytest.mark.parametrize("is_whole", [True, False], ids=["whole", "by id"])
+def test_a_picture_of_a_result_is_the_results(
+    chat: Chat, server: FakeOpenAI, client: openai.OpenAI, sent: dict[str, Any], *, is_whole: bool
+) -> None:
+    sent |= {"tools": [LOOK]}
+    server.script(tools(FIRST))
+    asked: Any = [{"role": "user", "content": "Take a screenshot."}]
+    first = client.responses.create(input=asked, **sent)
+    (call,) = first.output
+    parts = [
+        {"type": "input_text", "text": "Here:"},
+        {"type": "input_image", "image_url": PICTURE, "detail": "auto"},
+    ]
+    new: list[Any] = [{**output(call.call_id, ""), "output": parts}]
+    before = [*asked, *(item.model_dump() for item in first.output)] if is_whole else []
+    named_by: Any = {} if is_whole else {"previous_response_id": first.id}
+    second = client.responses.create(input=[*before, *new], **named_by, **sent)
+    assert named(second) == named(first)
+    (item,) = client.responses.input_items.list(second.id).data
+    assert item.to_dict() == {**new[0], "id": item.id, "status": "completed"}
+    third = client.responses.create(input="And now?", previous_response_id=second.id, **sent)
+    assert named(third) == (named(first)[0], named(first)[1] + 1)
+    messages = server.bodies("chat")[-1]["messages"][1:]
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "user", "assistant", "user"]
+    assert messages[2]["content"] == "Here:\n[image]"
+    assert [part["image_url"]["url"] for part in messages[3]["content"] if "image_url" in part] == [PICTURE]
+    assert [turn.user_text for turn in Chat(chat.service.for_owner(OWNER), named(first)[0]).turns] == [
+        "Take a screenshot.",
+        "And now?",
+    ]
+
+
 @pytest.mark.parametrize("since", ["nothing", "another question", "another attempt", "Stop"])
 @pytest.mark.parametrize("words", ["", "And be quick."])
 def test_results_that_come_again_are_told_with_their_calls(

@@ -210,7 +210,7 @@ CALLS = st.builds(ClientCall, id=WORDS, name=WORDS, arguments=WORDS)
 MESSAGES = st.one_of(
     st.builds(ClientMessage, st.just("user"), WORDS, images=st.lists(WORDS, max_size=3).map(tuple)),
     st.builds(ClientMessage, st.just("assistant"), WORDS, calls=st.lists(CALLS, max_size=3).map(tuple)),
-    st.builds(ClientMessage, st.just("tool"), WORDS, call_id=WORDS),
+    st.builds(ClientMessage, st.just("tool"), WORDS, st.lists(WORDS, max_size=3).map(tuple), call_id=WORDS),
 )
 
 

@@ -126,7 +126,7 @@ def test_what_openais_tools_did_is_left_out_of_a_history(kind: str) -> None:
         ),
         ([said("assistant", "On"), said("assistant", " "), "Hi"], [ClientMessage("assistant", "On "), USER]),
         ([output("c1", [{"type": "input_text", "text": "ok"}])], [ClientMessage("tool", "ok", call_id="c1")]),
-        # Pictures of tools follow behind all results.
+        # Pictures of tools stay with their results.
         (
             [
                 call("c1"),
@@ -136,9 +136,8 @@ def test_what_openais_tools_did_is_left_out_of_a_history(kind: str) -> None:
             ],
             [
                 ClientMessage("assistant", "", calls=BOTH),
-                ClientMessage("tool", "a", call_id="c1"),
+                ClientMessage("tool", "a", images=(PICTURE,), call_id="c1"),
                 ClientMessage("tool", "b", call_id="c2"),
-                ClientMessage("user", "", images=(PICTURE,)),
             ],
         ),
     ],
