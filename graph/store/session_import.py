@@ -8,6 +8,7 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, get_args, get_type_hints
@@ -17,11 +18,13 @@ from langchain_core.messages.tool import tool_call
 from sqlalchemy import Connection, Table, insert, select
 
 from graph.core.attached import content_of, images_of, reference_of
+from graph.core.day import is_range
 from graph.core.long_file import is_whole_of
 from graph.core.manifest import without_gaps
 from graph.core.model_input import SUMMARY_PREFIX
 from graph.core.text import sum_tokens, title_of
 from graph.core.turn import MARK, closed_mark, ending_of, text_of, words_of
+from graph.fold.fact_line import kept_lines
 from graph.fold.spec import round_rate
 from graph.store.archive import insert_message
 from graph.store.column import database_time
@@ -42,7 +45,7 @@ from graph.store.session import change_session, title_values
 from graph.store.transfer import ReadRow, add_rows, not_an_export, read_rows
 from graph.store.turn_row import TurnRow, new_attempt, sum_history_tokens
 from graph.value.error import BusyError, InputError
-from graph.value.record import RecordKind, RecordOutcome, RecordStatus, is_line
+from graph.value.record import LedgerLine, Record, RecordKind, RecordOutcome, RecordStatus, is_line
 from graph.value.view import MOST_INSTRUCTIONS_CHARS, FoldWhen
 from prompt.system.framing import CLOSED_ANSWER
 
@@ -231,24 +234,46 @@ def _is_acyclic(rows: Sequence[ReadRow]) -> bool:
     return True
 
 
+# Of the texts in which the older records of a file may have rules: several times what a year of turns has.
+_MOST_READ_CHARS: Final = 100_000
+_FACTS: Final = ("kept_facts", "missing_facts")
+
+
 def _with_said_lines(rows: Sequence[ReadRow]) -> Iterator[ReadRow]:
-    """Yields the rows with those lines of the ledger alone that the user's message of their turn has."""
+    """Yields the rows, whose records have those lines and rules alone that the user's messages of their turns have."""
     said: dict[tuple[object, object], str] = {}
     for _, table, row in rows:
         if table is message_table and row["role"] == _USER:
             message = decode_message(row["role"], row["message_id"], row["content"])
             said[row["session_id"], row["turn"]] = _squeezed(text_of(message))
+
+    def is_said(text: str, row: Mapping[str, Any]) -> bool:
+        squeezed, turns = _squeezed(text), dict.fromkeys(row["turns"])  # of a rule found later the turn is a guess
+        return bool(squeezed) and any(squeezed in said.get((row["session_id"], turn), "") for turn in turns)
+
+    left_chars = _MOST_READ_CHARS
     for number, table, row in rows:
-        if table is not record_table or not row.get("ledger"):
+        if table is not record_table:
             yield ReadRow(number, table, row)
             continue
-        lines = (line for line in row["ledger"] if is_line(line))
-        retained = tuple(
-            line
-            for line in lines
-            if line[1] == "lifted" or _squeezed(line[2]) in said.get((row["session_id"], line[0]), "")
-        )
-        yield ReadRow(number, table, {**row, "ledger": retained})
+        lines = (LedgerLine(*line) for line in row.get("ledger", ()) if is_line(line))
+        retained = [line for line in lines if line.kind == "lifted" or is_said(line.text, row)]
+        facts = {name: row.get(name) or () for name in _FACTS}
+        if not retained and not is_range(row.get("days", "")):  # a merge reads its rules, as there were no lines yet
+            left_chars -= sum(map(len, (row["summary"], *facts["kept_facts"], *facts["missing_facts"])))
+            rules = _rules_of(row) if left_chars >= 0 else (LedgerLine(row["turns"][0], "rule", "?"),)
+            unsaid = {rule.text: rule for rule in rules if not is_said(rule.text, row)}
+            if unsaid:
+                retained = [rule for rule in rules if rule.text not in unsaid]
+                retained += (LedgerLine(rule.turn, "lifted", rule.id) for rule in unsaid.values())
+                facts = {name: tuple(fact for fact in facts[name] if fact not in unsaid) for name in _FACTS}
+        yield ReadRow(number, table, {**row, **facts, "ledger": tuple(retained)})
+
+
+def _rules_of(row: Mapping[str, Any]) -> tuple[LedgerLine, ...]:
+    values = {field.name: row[field.name] for field in fields(Record) if row.get(field.name) is not None}
+    record = Record(**{"thread_id": row["session_id"], "outcome": None, **values, "ledger": (), "days": ""})
+    return kept_lines([record])
 
 
 def _squeezed(text: str) -> str:
