@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 
-from graph.core.turn import MARK, split_turns, text_of
+from graph.core.turn import MARK, RETURNED, split_turns, text_of
 from graph.value.mcp import ToolInfo
 from prompt.system.framing import CUT_OFF, DECLINED, DONE_EARLIER, NOT_RUN, Language
 from prompt.tool import words
@@ -37,6 +38,7 @@ def made_calls(
     language: Language,
     *,
     waiting: Collection[str] = (),
+    returned: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
 ) -> MadeCalls:
     """Returns what the attempts of a turn have called of servers, in order, each once, but for tools marked read-only.
 
@@ -45,10 +47,17 @@ def made_calls(
         tools: The tools of servers that the turn was offered, by the name that the model calls.
         whole_text: Returns the whole text of a result by its message's id, "" of one that isn't cut.
         waiting: Ids of calls that still wait for the user's word.
+        returned: What the provider wants back with calls, by the id of the message, as far as the state still has it.
     """
     found: list[AnyMessage] = []
     whole_texts: dict[str, str] = {}
     told: set[str] = set()
+    wanted = {
+        str(call["id"]): returned[str(message.id)]
+        for _, message in attempts
+        if isinstance(message, AIMessage) and str(message.id) in returned
+        for call in message.tool_calls
+    }
     for attempt in sorted({number for number, _ in attempts}):
         messages = [message for number, message in attempts if number == attempt]
         results = {each.tool_call_id: each for each in messages if isinstance(each, ToolMessage)}
@@ -69,8 +78,14 @@ def made_calls(
                 if result is not None and (whole := whole_text(str(result.id))):
                     whole_texts[str(copy.id)] = whole
             if calls:
-                mark = {MARK: {_EARLIER: made_in}}
-                found.append(AIMessage("", tool_calls=calls, id=f"made-{uuid.uuid4().hex}", additional_kwargs=mark))
+                kwargs: dict[str, object] = {MARK: {_EARLIER: made_in}}
+                if back := wanted.get(str(calls[0]["id"])):
+                    # What goes back with each call has the place of its call.
+                    is_whole = isinstance(message, AIMessage) and len(calls) == len(message.tool_calls)
+                    kwargs[RETURNED] = {
+                        name: each for name, each in back.items() if is_whole or name != "extra_content"
+                    }
+                found.append(AIMessage("", tool_calls=calls, id=f"made-{uuid.uuid4().hex}", additional_kwargs=kwargs))
                 found += copies
     return MadeCalls(found, whole_texts)
 

@@ -172,6 +172,15 @@ def unanswered_calls(messages: Sequence[AnyMessage]) -> list[str]:
 MARK: Final = "turnfold"
 # Marks what a provider wants back with an answer's calls as long as they are sent; the archive has none of it.
 RETURNED: Final = "turnfold_returned"
+
+
+def without_returned(message: AnyMessage) -> AnyMessage:
+    """Returns a message as it is archived: what its provider wants back stays in the state alone."""
+    retained = {name: value for name, value in message.additional_kwargs.items() if name != RETURNED}
+    is_same = retained == message.additional_kwargs
+    return message if is_same else message.model_copy(update={"additional_kwargs": retained})
+
+
 ClosedStatus = Literal["failed", "stopped"]
 # What a closed turn's answer says if nothing was said: "stopped" only of a user's stop.
 Closing = ClosedStatus | Literal["unanswered"]

@@ -16,7 +16,7 @@ from langgraph.runtime import Runtime
 
 from graph.core.model_input import ModelInput, SystemPart
 from graph.core.snapshot import SessionSnapshot
-from graph.core.turn import LEFT_OUT, LOOKED_UP, MARK, RETURNED, extract_current_turn, image_parts
+from graph.core.turn import LEFT_OUT, LOOKED_UP, MARK, extract_current_turn, image_parts, without_returned
 from graph.fold.request import LastInput
 from graph.fold.spec import FoldSpec
 from graph.model.chunk import Answer
@@ -209,7 +209,7 @@ class LlmNode:
             message.additional_kwargs[LOOKED_UP] = [*turn.looked_up]
         if guard.left_out:
             message.additional_kwargs[LEFT_OUT] = [*guard.left_out]
-        archive_messages(deps, turn, [_without_thoughts(message)])
+        archive_messages(deps, turn, [without_returned(message)])
         if call.answered is not None and not message.tool_calls:
             self._remember(turn, name, call.answered, guard.tools, message)
         return {**guard.update, "messages": [*guard.update.get("messages", []), message]}
@@ -332,14 +332,6 @@ def _with_ids_of_its_own(message: AIMessage, earlier: Sequence[AnyMessage]) -> A
         unreadable = [names.get(call_id, call_id) for call_id in kwargs[MARK]["unreadable_calls"]]
         kwargs[MARK] = {"unreadable_calls": unreadable}
     return message.model_copy(update={"tool_calls": calls, "additional_kwargs": kwargs})
-
-
-def _without_thoughts(message: AIMessage) -> AIMessage:
-    """Returns the answer as it is archived: what its provider wants back in this turn stays in the state alone."""
-    retained = {name: value for name, value in message.additional_kwargs.items() if name != RETURNED}
-    return (
-        message if retained == message.additional_kwargs else message.model_copy(update={"additional_kwargs": retained})
-    )
 
 
 def _runnable_calls(message: AIMessage) -> AIMessage:

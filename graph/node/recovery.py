@@ -59,7 +59,7 @@ class StateRecovery:
             context = self._context(session)
         asks = is_kept and last is not None and last.status == "asking"
         if not self._is_same(session_id, context, asks=asks):
-            self.rebuild(session, goes_on=asks)
+            self.rebuild(session)
 
     def close(
         self,
@@ -108,14 +108,11 @@ class StateRecovery:
             # The turn is closed in the tables; the next one finds that the state differs, and rebuilds it.
             _LOG.warning("state of session=%s not rebuilt: %s", lease.session_id, error.code)
 
-    def rebuild(self, session: SessionRow, *, goes_on: bool = False) -> None:
-        """Replaces the graph state by what the tables say.
-
-        If the last turn goes on (`goes_on`), what a provider wants back with its calls is retained.
-        """
+    def rebuild(self, session: SessionRow) -> None:
+        """Replaces the graph state by what the tables say; what a provider wants back with calls is retained."""
         session_id, last = session.session_id, self._stores.turns.last(session.session_id)
         active, raw, _ = self._context(session)
-        returned = self._returned(session_id) if goes_on else {}
+        returned = self.returned(session_id)
         self._stores.checkpointer.delete_thread(session_id)
         if not raw and not active:
             return
@@ -135,13 +132,12 @@ class StateRecovery:
         self._graph.update_state(config_of(session_id), values, as_node=node)
         _LOG.info("state of session=%s rebuilt from the tables", session_id)
 
-    def _returned(self, session_id: str) -> dict[str, object]:
+    def returned(self, session_id: str) -> dict[str, dict[str, object]]:
         """Returns what the state has to be sent back, by the answer's id; the tables have none of it."""
         try:
             held = self._graph.get_state(config_of(session_id)).values.get("messages", [])
-            return {
-                str(each.id): each.additional_kwargs[RETURNED] for each in held if RETURNED in each.additional_kwargs
-            }
+            values = {str(each.id): each.additional_kwargs.get(RETURNED) for each in held}
+            return {name: value for name, value in values.items() if isinstance(value, dict)}
         except _UNREADABLE:
             return {}
 
@@ -181,7 +177,7 @@ class StateRecovery:
         return [_words(message) for message in held] == expected and state.next == (("tool_node",) if asks else ())
 
 
-def _with_returned(message: AnyMessage, returned: Mapping[str, object]) -> AnyMessage:
+def _with_returned(message: AnyMessage, returned: Mapping[str, Mapping[str, object]]) -> AnyMessage:
     if (value := returned.get(str(message.id))) is None:
         return message
     kwargs = {**message.additional_kwargs, RETURNED: value}

@@ -18,7 +18,7 @@ from graph.core.long_file import MOST_WHOLE_CHARS, sent_text, with_whole_files
 from graph.core.made import NOTHING_MADE, MadeCalls, made_calls
 from graph.core.text import estimate_tokens, has_visible, plain_text
 from graph.core.title_text import opening_title
-from graph.core.turn import ANY_IMAGE_MARK, text_of, words_of
+from graph.core.turn import ANY_IMAGE_MARK, text_of, without_returned, words_of
 from graph.recognise.client_chain import is_chat_id
 from graph.recognise.client_turns import check_history, continued, new_prefix, newest_calls, results_of
 from graph.recognise.decide import Decision
@@ -455,14 +455,16 @@ class Turns:
         entries = self._stores.archive.all_of_turn(session_id, turn.number)
         waiting = [str(call["id"]) for call in turn.asked_calls]
         attempts = [(entry.attempt, entry.message) for entry in entries]
-        whole_text = partial(self._stores.archive.whole_text, session_id)
-        return made_calls(attempts, tools, whole_text, self._stores.language(session_id), waiting=waiting)
+        whole_text, returned = partial(self._stores.archive.whole_text, session_id), self._access.recovery.returned
+        language = self._stores.language(session_id)
+        return made_calls(attempts, tools, whole_text, language, waiting=waiting, returned=returned(session_id))
 
     def _append_made(self, lease: Lease, turn: TurnRow, made: MadeCalls) -> None:
         """Archives what earlier attempts have made as the beginning of this one."""
         if made.messages:
             append, texts = partial(self._stores.archive.append, lease, owner=self._owner), made.whole_texts
-            append(turn=turn.number, attempt=turn.attempt, messages=made.messages, whole_texts=texts)
+            messages = [*map(without_returned, made.messages)]
+            append(turn=turn.number, attempt=turn.attempt, messages=messages, whole_texts=texts)
 
     def edit(self, session_id: str, turn: int, text: str, *, options: TurnOptions | None = None) -> str:
         """Asks another question in place of a turn's, in a branch; returns the branch's id.
@@ -575,7 +577,7 @@ class Turns:
                 client=options.client_name,
                 fingerprint=fingerprint_of(decision),
             )
-            self._access.recovery.rebuild(session, goes_on=True)
+            self._access.recovery.rebuild(session)
             self._starter.start(lease, turn, session, options, decision, resumed=[*messages, *results])
         return turn.number
 

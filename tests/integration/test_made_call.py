@@ -14,7 +14,7 @@ from tests.fake.body import content_of, faults, roles
 from tests.fake.chat import Chat, question
 from tests.fake.mcp_servers import ERASE, LOOK, WRITE, ScriptedServers, until_stopped
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import Body, Reply, ScriptedCall, failure, hang, text, tools
+from tests.fake.openai_reply import Body, Reply, ScriptedCall, chunk, failure, hang, raw, text, tools
 from tests.fake.openai_server import FakeOpenAI
 
 WRITES = ScriptedCall(WRITE.offered, '{"text": "송금 100만 원"}', "call-write")
@@ -81,11 +81,11 @@ WAYS = {
 }
 
 
-def run_again(chat: Chat, server: FakeOpenAI, way: str, *then: Reply) -> Chat:
+def run_again(chat: Chat, server: FakeOpenAI, way: str, *then: Reply, calling: Reply | None = None) -> Chat:
     """Has a turn call, end and be run again; `then` are the answers of the later attempt."""
     ends, again = WAYS[way]
     between = [text("네.")] if way == "in a branch" else []
-    server.script(tools(LOOKS, WRITES), ends, *between, *then)
+    server.script(calling or tools(LOOKS, WRITES), ends, *between, *then)
     chat.start(question(3))
     if way == "stopped":
         assert isinstance(chat.stop_when(lambda live: live.text.endswith("보냈"))[-1], TurnStopped)
@@ -115,6 +115,31 @@ def test_the_next_attempt_goes_on_behind_what_was_made(
     assert later.last_turn.answer_text == "이미 보냈습니다."
     call = later.service.inputs.of_turn(later.session_id, later.last_turn.number)[0]
     assert call.is_verified
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "in a branch"])  # there its turn has been folded
+def test_what_the_provider_wants_back_with_made_calls_goes_back_with_their_copies(
+    way: str, chat: Chat, server: FakeOpenAI
+) -> None:
+    thought = "The transfer was asked for."
+    calls = [
+        {"index": at, "id": each.id, "type": "function", "function": {"name": each.name, "arguments": each.arguments}}
+        for at, each in enumerate((LOOKS, WRITES))
+    ]
+    calling = [
+        chunk({"reasoning_content": thought}),
+        chunk({"tool_calls": calls}),
+        chunk({}, finish_reason="tool_calls"),
+    ]
+    later = run_again(chat, server, way, failure(500), calling=raw(*calling))
+    assert isinstance(later.events()[-1], TurnFailed)
+    server.script(text("이미 보냈습니다."))
+    assert isinstance(later.retry()[-1], TurnFinished)
+    for body in server.bodies("chat")[-2:]:
+        copy, result = body["messages"][-2:]
+        assert (copy.get("reasoning_content"), result["content"]) == (thought, TOLD)
+    query = "SELECT count(*) FROM message WHERE instr(content, ?)"
+    assert chat.rows(query, thought) == [(0,)]
 
 
 @pytest.mark.parametrize("way", WAYS)
