@@ -7,10 +7,10 @@ import json
 import math
 import re
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from graph.value.error import (
@@ -66,7 +66,8 @@ _TOO_LONG_IN_OTHER_SCRIPTS: Final = re.compile(
 )
 # The answer's limit, and parts of a request that a shorter chat doesn't make shorter.
 _OF_ELSE: Final = re.compile(
-    r"completion tokens|max_?(?:completion_?|output_?)?tokens|\b(?:string|array)\b|stop sequences|\bimages?\b",
+    r"completion tokens|max_?(?:completion_?|output_?)?tokens|budget.?tokens|thinking.?budget"
+    r"|\b(?:string|array)\b|stop sequences|\bimages?\b",
     re.IGNORECASE,
 )
 # MiniMax ends its sentence with its own code.
@@ -115,7 +116,7 @@ _NEEDED: Final = frozenset(
     ("model", "messages", "stream", "tools", "functions", "function_call", "response_format", "n", "stop", "logprobs")
 )
 # Said of a request's parts alone; names of one word that aren't among them are words of any sentence, too.
-_PLAIN_NAMES: Final = frozenset({"temperature", "seed"})
+_PLAIN_NAMES: Final = frozenset({"temperature", "seed", "thinking"})
 _LIMIT_NAMES: Final = frozenset({"max_tokens", "max_completion_tokens"})
 _LIMIT_SPELLINGS: Final = ("max tokens", "max output tokens", "max new tokens", "max completion tokens")
 _CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -257,17 +258,17 @@ def refused_parameter(error: APIStatusError, body: Mapping[str, Any], *, given: 
     if error.status_code not in _PARAMETER_STATUS or _TOOLS.search(words) or _is_overflow(error.status_code, words):
         return ""
     said = _spaced(f"{error.message} {_values(error.body)}")
-    named = {name: at for name in body if name not in _NEEDED and (at := _place_of(name, body[name], said)) >= 0}
+    named = {name: place for name in body if name not in _NEEDED and (place := _place_of(name, body, said))}
     if body.get("tool_choice") != "auto":
         named.pop("tool_choice", None)
     if not _NOT_TAKEN.search(words):
         is_ours = error.status_code in _SHAPE_STATUS
         named = {
-            name: at
-            for name, at in named.items()
-            if is_ours and name not in given and ("_" in name or name in _PLAIN_NAMES)
+            name: place
+            for name, place in named.items()
+            if is_ours and name not in given and ("_" in name or name in _PLAIN_NAMES or place.is_of_part)
         }
-    return min(named, key=lambda name: named[name], default="")
+    return min(named, key=lambda name: (not named[name].is_of_part, named[name].at), default="")
 
 
 def reasoning_wanted(error: APIStatusError) -> bool | None:
@@ -284,13 +285,28 @@ def _spaced(words: str) -> str:
     return f" {_NO_LETTER.sub(' ', _CAPITAL.sub(' ', words)).strip()} ".lower()
 
 
-def _place_of(name: str, value: object, said: str) -> int:
-    """Returns where a sentence of plain words names a part of a request, or a part of that; -1 if nowhere."""
-    names = [name, *(inner for inner in value if "_" in inner)] if isinstance(value, Mapping) else [name]
-    spellings = [_spaced(each) for each in names] + [f" {each.replace('_', '')} " for each in names]
-    if name in _LIMIT_NAMES:
-        spellings += [f" {spelling} " for spelling in _LIMIT_SPELLINGS]
-    return min((at for spelling in spellings if (at := said.find(spelling)) >= 0), default=-1)
+class _Place(NamedTuple):
+    """Where a sentence names a part of a request, or, more narrowly, a part of that."""
+
+    at: int
+    is_of_part: bool
+
+
+def _place_of(name: str, body: Mapping[str, Any], said: str) -> _Place | None:
+    """Returns where a sentence of plain words names a part of a request, or a part of that; None if nowhere."""
+    inner = [each for each in _names_in(body[name]) if "_" in each and each not in body]
+    limits = [f" {spelling} " for spelling in _LIMIT_SPELLINGS] if name in _LIMIT_NAMES else []
+    for is_of_part, names, others in ((True, inner, []), (False, [name], limits)):
+        spellings = [*map(_spaced, names), *(f" {each.replace('_', '')} " for each in names), *others]
+        if found := [at for spelling in spellings if (at := said.find(spelling)) >= 0]:
+            return _Place(min(found), is_of_part)
+    return None
+
+
+def _names_in(value: object) -> Iterator[str]:
+    for name, inner in value.items() if isinstance(value, Mapping) else ():
+        yield name
+        yield from _names_in(inner)
 
 
 def _values(body: object) -> str:

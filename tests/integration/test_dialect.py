@@ -129,6 +129,7 @@ WORDS: dict[str, Callable[[str], Reply]] = {
 }
 
 
+THINKS = {"type": "enabled", "budget_tokens": 512}
 # Names in the spellings of other dialects, and values of the settings that a model doesn't take.
 SPELLINGS: list[tuple[str, object, str]] = [
     ("reasoning_effort", "low", "Model grok-4-latest does not support parameter reasoningEffort."),
@@ -147,6 +148,28 @@ SPELLINGS: list[tuple[str, object, str]] = [
     ("metadata", {"a": "b"}, "The 'metadata' parameter is only allowed when 'store' is enabled."),
     ("reasoning", {"effort": "low"}, "Unsupported parameter: 'reasoning.effort' is not supported with this model."),
     ("seed", 1, "seed parameter is not supported by this provider"),
+    ("thinking", THINKS, "thinking.budget_tokens: Extra inputs are not permitted"),
+    ("thinking", THINKS, "thinking.budget_tokens: Input should be greater than or equal to 1024"),
+    ("thinking", THINKS, "thinking.budget_tokens: Input should be less than or equal to 32000 tokens"),
+    ("thinking", THINKS, "thinking.budget_tokens: Field required"),
+    (
+        "thinking",
+        THINKS,
+        "`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation",
+    ),
+    ("thinking", THINKS, "budget_tokens: 64000 > 32000, which is the maximum allowed number of thinking tokens"),
+    ("thinking", THINKS, "The value of budgetTokens exceeds the maximum of 32000 tokens"),
+    ("thinking", THINKS, "The thinking budget (52428) is invalid."),
+    ("thinking", THINKS, "thinking: Input tag 'enabled' found using 'type' does not match any of the expected tags"),
+    ("thinking", THINKS, "Expected `thinking` or `redacted_thinking`, but found `text`."),
+    ("google", {"thinking_config": {"thinking_budget": 0}}, "The model does not support setting thinking_budget to 0."),
+    (
+        "google",
+        {"thinking_config": {"thinking_budget": 9}},
+        "The thinking budget 9 is invalid. Please choose 512 to 999.",
+    ),
+    ("reasoning", {"max_tokens": 500}, "reasoning.max_tokens must be at least 1024"),
+    ("thinking_budget", 0, "The value of the thinking_budget parameter must be between 1 and 38912 tokens"),
 ]
 
 
@@ -164,6 +187,19 @@ def test_option_that_a_refusal_names_is_left_out_from_then_on(
             model=models.chat("scripted-model", thinking="high")
         ).message.text  # it is the model's, not the level's
     assert [name in body for body in server.bodies()] == [True, False, False, False]
+
+
+def test_an_optional_part_goes_before_the_limit_that_it_is_compared_with(server: FakeOpenAI) -> None:
+    options = {"scripted-model": {"max_tokens": 500, "thinking": THINKS}}
+    refusal = failure(400, "`max_tokens` must be greater than `thinking.budget_tokens`.")
+    server.respond_with(refuses("thinking", refusal))
+    with open_models(settings_of(server).model_copy(update={"model_options": options})) as models:
+        assert Caller(server, models)().message.text
+    limits = ({"max_tokens", "max_completion_tokens"} & body.keys() for body in server.bodies())
+    assert [("thinking" in body, bool(limit)) for body, limit in zip(server.bodies(), limits, strict=True)] == [
+        (True, True),
+        (False, True),
+    ]
 
 
 def test_option_stays_if_the_request_fails_without_it_too(server: FakeOpenAI) -> None:
