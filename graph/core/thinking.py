@@ -20,16 +20,23 @@ _PIPED_END: Final = (
     rf"<[|｜](?:(?:/|end)\w{{0,16}}{_OF_THOUGHT}\w{{0,16}}|{_OF_THOUGHT}\w{{0,9}}_end)[|｜]>"
     r"|<\|inner_suffix\|>|<channel\|>"
 )
+# As Open WebUI writes thoughts into a message, with a line above them that says how long they took.
+_DETAILS: Final = (
+    rf"<details(?=\s[^<>]{{0,200}}?\btype=[\"']?\w{{0,16}}?{_OF_THOUGHT})[^<>]{{0,300}}>"
+    r"(?:\s{0,9}<summary>[^<>]{0,100}</summary>|(?=\s{0,9}(?:[^\s<]|<(?!s))))"
+)
 _IN_WORDS: Final = r"here(?:'s| is) my thought process:|here are my reasoning steps:|analysis(?=\w)"
 _FINAL: Final = r"\[begin final response\]"
 _START: Final = re.compile(
-    rf"<({_NAME})>|◁think▷|\[{_BRACKETED}\](?=[^(])|{_PIPED}|{_IN_WORDS}|<\|(?:start|channel)\|>", re.IGNORECASE
+    rf"<({_NAME})>|◁think▷|\[{_BRACKETED}\](?=[^(])|{_PIPED}|{_DETAILS}|{_IN_WORDS}|<\|(?:start|channel)\|>",
+    re.IGNORECASE,
 )
 _MENTION: Final = re.compile(rf"<{_NAME}>|◁think▷|\[{_BRACKETED}\]|{_PIPED}", re.IGNORECASE)
 _LONE_END: Final = re.compile(rf"</({_NAME}) ?>|◁/think▷|\[/{_BRACKETED}\]|{_PIPED_END}|{_FINAL}", re.IGNORECASE)
 _ENDS: Final[Mapping[str, re.Pattern[str]]] = {
     "<": re.compile(rf"</({_NAME}) ?>", re.IGNORECASE),
     "<|": re.compile(rf"{_PIPED_END}|<\|end\|>", re.IGNORECASE),
+    "<d": re.compile(r"</details ?>", re.IGNORECASE),
     "◁": re.compile(r"◁/think▷", re.IGNORECASE),
     "[": re.compile(rf"\[/{_BRACKETED}\]", re.IGNORECASE),
     "h": re.compile(rf"here(?:'s| is) my response:|assistantfinal|{_FINAL}", re.IGNORECASE),
@@ -56,7 +63,9 @@ _IN_WORDS_CHARS: Final = 24
 # What may be the beginning of any of these, until the next piece has come.
 _BEGUN: Final = re.compile(
     r"<[|｜]?/?(?:[\w:.▁-]{1,60}[|｜ ]?)?|<\|begin\|>\w{0,9}(?:<\|?\w{0,7}\|?)?|<\|channel>\s?\w{0,7}"
-    r"|◁/?\w{0,5}|\[/?[\w| ]{0,24}\]?"
+    r"|<details\s[^<>]{0,300}(?:>\s{0,9}(?:<s\w{0,6}(?:>[^<>]{0,100}(?:<[^<>]{0,9})?)?)?)?"
+    r"|◁/?\w{0,5}|\[/?[\w| ]{0,24}\]?",
+    re.IGNORECASE,
 )
 _BEGINNINGS: Final = (
     "here is my thought process:",
@@ -264,6 +273,8 @@ class ThinkingSplitter:
 def _kind_of(start: str) -> str:
     if start[1:2] in ("|", "｜"):
         return "<|"
+    if start[:9].lower().strip() == "<details":
+        return "<d"
     return start[0] if start[0] in _ENDS else "h"
 
 

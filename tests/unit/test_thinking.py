@@ -57,6 +57,15 @@ FORMS = {
     "end of turn": f"<think>{THOUGHT}</think>{ANSWER}<|im_end|>",
     "two ends of turn": f"<think>{THOUGHT}</think>{ANSWER}\n<|eot_id|><|end_of_text|>\n",
     "deepseek's end": f"<think>{THOUGHT}</think>{ANSWER}<｜end▁of▁sentence｜>",
+    "open webui": (
+        f'<details type="reasoning" done="true" duration="4">\n<summary>Thought for 4 seconds</summary>\n{THOUGHT}\n'
+        f"</details>\n{ANSWER}"
+    ),
+    "z.ai": f'<details type="reasoning" open>\n{THOUGHT}\n</details>\n\n{ANSWER}',
+    "details in another order": f"<Details open=\"\" type='thinking'><summary>…</summary>{THOUGHT}</Details>{ANSWER}",
+    "two details": (
+        f'<details type="reasoning">{THOUGHT[:9]}</details>\n<details type="reasoning">{THOUGHT[9:]}</details>{ANSWER}'
+    ),
     "two blocks": f"<think>{THOUGHT[:9]}</think>\n<think>{THOUGHT[9:]}</think>\n{ANSWER}",
 }
 TEXTS = [
@@ -76,6 +85,11 @@ TEXTS = [
     "Use <answer>x</answer>",
     "The tags are <thought> and\n</thought>",
     "<summary>It is a summary.</summary>",
+    "<details><summary>Reasons</summary>Three.</details> So it is.",
+    '<details type="tool_calls" name="reason">\n<summary>Done</summary>\n</details>\nIt is 3.',
+    'It is 3.\n<details type="reasoning">\nSo.\n</details>',
+    '`<details type="reasoning">` begins it.',
+    '<details type="reasoning"',
     "[Reasons](https://a.kr) are here",
     "Here is my thought: none.",
     "analysis of it",
