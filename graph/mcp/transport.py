@@ -41,9 +41,15 @@ _BURST_SECONDS: Final = 2.0
 _MOST_COST: Final = 200_000
 _MOST_DEPTH: Final = 300
 _QUICK_BYTES: Final = 16 * 1024
-# A text, also one whose end is still to come, a bracket or comma, or the empty line behind an event. No text has a line
-# break, so that a quotation mark outside of JSON hides nothing of what follows.
-_MARK: Final = re.compile(rb'"(?:[^"\\\r\n]++|\\[^\r\n])*+(?:"|(\\?)\Z)?|[\[\]{},]|(?:\r\n?+|\n){2}')
+# No parser here reads a longer number, so that the message would be lost, and its call wait for silence.
+_MOST_DIGITS: Final = 4_000
+# A text, also one whose end is still to come, a bracket or comma, too long a number or what may become one, or the
+# empty line behind an event. No text has a line break, so that a quotation mark outside of JSON hides nothing of what
+# follows.
+_MARK: Final = re.compile(
+    rb'"(?:[^"\\\r\n]++|\\[^\r\n])*+(?:"|(\\?)\Z)?|[\[\]{},]|(?<![0-9])(?:[0-9]{%d,}+|[0-9]++\Z)|(?:\r\n?+|\n){2}'
+    % (_MOST_DIGITS + 1)
+)
 _in_thread: Final = anyio.to_thread.run_sync
 _GONE: Final = (OSError, anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError)
 _FromServer = MemoryObjectReceiveStream[SessionMessage | Exception]
@@ -86,6 +92,10 @@ class Shape:
             if sign == b'"':
                 self._cost += 1
                 self._rest = self._rest if mark[1] is None else sign + mark[1]
+            elif sign.isdigit():
+                self._rest = mark[0]
+                if len(self._rest) > _MOST_DIGITS:
+                    return False
             else:
                 self._cost += 2 * (sign not in b"]}")
                 self._depth += (sign in b"[{") - (sign in b"]}")

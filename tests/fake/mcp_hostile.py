@@ -135,6 +135,9 @@ class _Hostile:
     def _call_deep(self, _params: Mapping[str, Any], _message: Mapping[str, Any]) -> str:
         return '{"content": [], "structuredContent": ' + '{"a":' * 800 + "1" + "}" * 801
 
+    def _call_number(self, _params: Mapping[str, Any], _message: Mapping[str, Any]) -> str:
+        return '{"content": [], "structuredContent": {"a": ' + "9" * 200_000 + "}}"
+
     def _call_listing(self, _params: Mapping[str, Any], _message: Mapping[str, Any]) -> dict[str, Any]:
         for _ in range(200):
             self._send({"method": "notifications/tools/list_changed"})

@@ -276,10 +276,11 @@ def test_a_result_over_the_bound_isnt_read(wild: Opened) -> None:
         ("parts", TOO_LARGE),
         ("most_parts", "a\n\na\n\na"),
         ("deep", TOO_LARGE),
+        ("number", TOO_LARGE),
         ("long_sampling", "asked"),
         ("listing", "listed"),
     ],
-    ids=["parts", "most parts", "deep", "long sampling", "listing"],
+    ids=["parts", "most parts", "deep", "number", "long sampling", "listing"],
 )
 def test_a_large_message_stops_no_other_server(tmp_path: Path, folder: Path, tool: str, said: str) -> None:
     with opened(hostile_server(tmp_path), good_server(folder)) as both:

@@ -13,6 +13,7 @@ from graph.mcp.transport import Shape
 MANY = b"[" + b"[]," * 100_000
 WIDE = b"[" + b"1," * 100_001
 DEEP = b'{"a":' * 301
+DIGITS = b"9" * 5_000
 
 
 def is_within(*pieces: bytes, is_events: bool = False) -> bool:
@@ -26,10 +27,20 @@ def split(message: bytes, *places: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize(
-    "message", [MANY, WIDE, DEEP, b'["' + b'","' * 200_000, b'"\n' + MANY, b'{"a": "\\"", "b": ' + MANY]
+    "message",
+    [
+        MANY,
+        WIDE,
+        DEEP,
+        b'["' + b'","' * 200_000,
+        b'"\n' + MANY,
+        b'{"a": "\\"", "b": ' + MANY,
+        DIGITS,
+        b'{"a": -1.' + DIGITS + b"}",
+    ],
 )
 @pytest.mark.parametrize("size", [1_000_000, 4_096, 7])
-def test_what_has_too_many_values_or_lies_too_deep_is_out_of_bounds(message: bytes, size: int) -> None:
+def test_what_has_too_many_values_or_digits_or_lies_too_deep_is_out_of_bounds(message: bytes, size: int) -> None:
     assert not is_within(*(message[start : start + size] for start in range(0, len(message), size)))
 
 
@@ -40,6 +51,8 @@ def test_what_has_too_many_values_or_lies_too_deep_is_out_of_bounds(message: byt
         json.dumps([{"row": number, "name": f"n{number}"} for number in range(19_000)]).encode(),
         b"[" * 300 + b"]" * 300,
         "긴 글입니다, [그렇지요]".encode() * 10,
+        json.dumps(["9" * 5_000, "9" * 5_000 + "가"]).encode(),
+        b"[" + b"9" * 4_000 + b", " + b"8" * 4_000 + b"]",
     ],
 )
 def test_a_long_text_is_one_value(message: bytes) -> None:
