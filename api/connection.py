@@ -14,7 +14,7 @@ import signal
 import threading
 from asyncio import TimerHandle, Transport
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -42,6 +42,26 @@ _LATE: Final = Problem(408, "request_timeout", "The request wasn't there in time
 _FULL: Final = Problem(503, "server_busy", "The server has as many connections as it can.", retry_after_seconds=5)
 
 
+def is_by_proxy(headers: Container[str]) -> bool:
+    return any(name in headers for name in _BY_PROXY)
+
+
+@contextmanager
+def _patched(accept: Callable[[H11Protocol, Transport], None]) -> Iterator[None]:
+    """Calls `accept` with each connection made within this context: Streamlit starts uvicorn, which has no hook."""
+    connection_made = H11Protocol.connection_made
+
+    def patched(protocol: H11Protocol, transport: Transport) -> None:
+        connection_made(protocol, transport)
+        accept(protocol, transport)
+
+    H11Protocol.connection_made = patched  # type: ignore[assignment,method-assign]  # the patch itself
+    try:
+        yield
+    finally:
+        H11Protocol.connection_made = connection_made  # type: ignore[method-assign]  # restored
+
+
 def room_for_connections() -> int:
     """Raises the limit of open files of this process; returns how many of them connections may use."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -61,12 +81,9 @@ def bounded_connections(most: int, *, seconds: float = OWED_SECONDS) -> Iterator
     Yields:
         What is to be called when the server begins to end: connections are closed as they come from then on.
     """
-    # Streamlit starts uvicorn, which has no setting for this.
-    connection_made = H11Protocol.connection_made
     is_ending = threading.Event()
 
-    def bounded(protocol: H11Protocol, transport: asyncio.Transport) -> None:
-        connection_made(protocol, transport)
+    def bound(protocol: H11Protocol, transport: Transport) -> None:
         if is_ending.is_set():
             # uvicorn closes those that it has, and waits for one that it accepted just before, such as a browser's
             # connection opened ahead, until the browser closes it.
@@ -76,11 +93,8 @@ def bounded_connections(most: int, *, seconds: float = OWED_SECONDS) -> Iterator
         else:
             protocol.loop.call_later(seconds, _check, protocol, None, seconds)
 
-    H11Protocol.connection_made = bounded  # type: ignore[assignment,method-assign]  # the patch itself
-    try:
+    with _patched(bound):
         yield is_ending.set
-    finally:
-        H11Protocol.connection_made = connection_made  # type: ignore[method-assign]  # restored
 
 
 def _check(protocol: H11Protocol, before: RequestResponseCycle | None, seconds: float) -> None:
@@ -155,7 +169,7 @@ _BYTES_A_SECOND: Final = 64 * 1024
 # Time for the client to read the close reason.
 _PARTING_SECONDS: Final = 5.0
 # With one of these headers the peer address is a proxy's.
-_BY_PROXY: Final = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
+_BY_PROXY: Final = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
 
 
 @dataclass
@@ -400,21 +414,16 @@ def bounded_websockets(
     `seconds` closes the connection. `most_of_address` isn't applied behind a proxy.
     """
     strangers = _Strangers(most_strangers, most_of_address)
-    connection_made = H11Protocol.connection_made
 
     def bound(protocol: WebSocketsSansIOProtocol) -> Socket:
         socket = Socket(protocol, budget, strangers, seconds=seconds)
-        is_by_proxy = any(name in protocol.request.headers for name in _BY_PROXY)
-        strangers.add(socket, "" if is_by_proxy or protocol.client is None else protocol.client[0])
+        client = None if is_by_proxy(protocol.request.headers) else protocol.client
+        strangers.add(socket, client[0] if client else "")
         return socket
 
-    def bounded(protocol: H11Protocol, transport: Transport) -> None:
-        connection_made(protocol, transport)
+    def choose(protocol: H11Protocol, _: Transport) -> None:
+        # uvicorn has chosen its protocol classes before this code runs.
         protocol.ws_protocol_class = partial(_BoundedProtocol, bound)  # type: ignore[assignment]  # uvicorn calls it, no more
 
-    # Streamlit starts uvicorn, which has chosen its protocol classes before this code runs.
-    H11Protocol.connection_made = bounded  # type: ignore[assignment,method-assign]  # the patch itself
-    try:
+    with _patched(choose):
         yield
-    finally:
-        H11Protocol.connection_made = connection_made  # type: ignore[method-assign]  # restored

@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from api.body import BUDGET, OVER_BUDGET, Budget
-from api.connection import SOCKET, Socket
+from api.connection import SOCKET, Socket, is_by_proxy
 from api.problem import BY_CODE, REQUEST_ID, Problem, ProblemError, new_request_id, problem_of
 from graph.attachment import MAX_BYTES, MAX_FILES
 from graph.server.identity import ApiToken, Identity, digest_of, is_loopback, is_reachable
@@ -47,6 +47,18 @@ _TOO_MANY: Final = Problem(
     f"This token has {OPEN_ANSWERS} answers under way. Wait until one of them has ended.",
     retry_after_seconds=5,
 )
+
+
+class _Middleware:
+    """A middleware over the settings, which are read at the first request."""
+
+    def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
+        self._app = app
+        self._read_settings = settings
+
+    @cached_property
+    def _settings(self) -> Settings:
+        return self._read_settings()
 
 
 @dataclass(frozen=True)
@@ -105,18 +117,17 @@ class ApiClients:
         return found
 
 
-class Guard:
+class Guard(_Middleware):
     """Middleware: requires a token and stores the program in the request's state; 404 while no token exists."""
 
     def __init__(self, app: ASGIApp, settings: Callable[[], Settings], programs: Callable[[], ProgramSource]) -> None:
-        self._app = app
-        self._settings = settings
+        super().__init__(app, settings)
         self._programs = programs
         self._open: Counter[tuple[str, str]] = Counter()
 
     @cached_property
     def _clients(self) -> ApiClients:
-        return ApiClients(self._settings().api_tokens, self._programs)
+        return ApiClients(self._settings.api_tokens, self._programs)
 
     @cached_property
     def _threads(self) -> anyio.CapacityLimiter:
@@ -210,27 +221,19 @@ _ALLOWED: Final = re.compile(
 _EXPOSED: Final = ("location", "retry-after", "x-request-id")
 
 
-class Cors:
+class Cors(_Middleware):
     """Middleware: answers CORS preflights and adds the CORS headers for the origins in `CHAT_API_ORIGINS`.
 
     `CORSMiddleware` can't allow headers by prefix, and new versions of OpenAI's own client send new `X-Stainless-`
     headers.
     """
 
-    def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
-        self._app = app
-        self._settings = settings
-
-    @cached_property
-    def _origins(self) -> tuple[str, ...]:
-        return self._settings().chat_api_origins
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not self._origins:
+        if scope["type"] != "http" or not (origins := self._settings.chat_api_origins):
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        origin = next((named for named in self._origins if named == headers.get("origin")), None)
+        origin = next((named for named in origins if named == headers.get("origin")), None)
         if origin and scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
             await _permission(origin, headers)(scope, receive, send)
             return
@@ -296,21 +299,13 @@ class _Authority(NamedTuple):
     port: str
 
 
-class HostCheck:
+class HostCheck(_Middleware):
     """Middleware: refuses a wrong `Host` or a foreign `Origin` with 403 and advice; puts paths of programs right.
 
     Allowed hosts are loopback names at any port and those in `TURNFOLD_HOSTS`; an `Origin` must match the host or, for
     the HTTP API, be in `CHAT_API_ORIGINS`. Without a sign-in, connections to a non-loopback address of the server are
     refused, too, unless `OPEN_WITHOUT_SIGN_IN` is set. Headers added by a proxy are ignored.
     """
-
-    def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
-        self._app = app
-        self._read_settings = settings
-
-    @cached_property
-    def _settings(self) -> Settings:
-        return self._read_settings()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope = _with_single_slashes(scope)
@@ -381,8 +376,6 @@ def _is_of(origin: str, host: _Authority) -> bool:
 
 
 PATH: Final = "/metrics"
-# With one of these headers the peer address is a proxy's.
-_BY_PROXY: Final = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
 _NOT_FOUND: Final = 404
 _NO_TOKEN: Final = 401
 
@@ -396,19 +389,15 @@ def metrics_route(figures: Callable[[], bytes]) -> Route:
     return Route(PATH, show, methods=["GET"])
 
 
-class MetricsGuard:
+class MetricsGuard(_Middleware):
     """Middleware: lets metrics be read with `METRICS_TOKEN`, or from this computer only if the token isn't set.
 
     Guards each path ending in `/metrics`: Turnfold's, and Streamlit's `/_stcore/metrics` at any mount point.
     """
 
-    def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
-        self._app = app
-        self._settings = settings
-
     @cached_property
     def _digest(self) -> bytes | None:
-        token = self._settings().metrics_token
+        token = self._settings.metrics_token
         return None if token is None else digest_of(token.get_secret_value())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -423,7 +412,7 @@ class MetricsGuard:
 
 
 def _is_from_here(request: Request) -> bool:
-    if request.client is None or any(name in request.headers for name in _BY_PROXY):
+    if request.client is None or is_by_proxy(request.headers):
         return False
     return is_loopback(request.client.host) and is_loopback(request.url.hostname or "")
 
@@ -437,12 +426,11 @@ def _has_token(request: Request, digest: bytes) -> bool:
 _HTTPS_ALONE = {"Strict-Transport-Security": "max-age=31536000"}
 
 
-class SecurityHeaders:
+class SecurityHeaders(_Middleware):
     """Middleware: adds headers against contact with other hosts and embedding; marks cookies on https as secure."""
 
     def __init__(self, app: ASGIApp, settings: Callable[[], Settings], content_security_policy: str) -> None:
-        self._app = app
-        self._settings = settings
+        super().__init__(app, settings)
         self._headers = {
             "Content-Security-Policy": content_security_policy,
             "Cross-Origin-Opener-Policy": "same-origin",
@@ -460,7 +448,7 @@ class SecurityHeaders:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                is_https = self._settings().is_https
+                is_https = self._settings.is_https
                 if scope["scheme"] == "https" or is_https:
                     message["headers"] = [_secured(*header) for header in message["headers"]]
                 MutableHeaders(scope=message).update(self._headers | _HTTPS_ALONE if is_https else self._headers)
@@ -503,7 +491,7 @@ class Page(Protocol):
         """
 
 
-class UploadGuard:
+class UploadGuard(_Middleware):
     """Middleware: refuses a file before the body is read: from a stranger, too large, or over a limit.
 
     With a sign-in only a signed-in user may upload, and only to a tab of their own. A tab may hold as many unsent files
@@ -520,8 +508,7 @@ class UploadGuard:
         *,
         budget: Budget = BUDGET,
     ) -> None:
-        self._app = app
-        self._read_settings = settings
+        super().__init__(app, settings)
         self._page = page
         self._held = held
         self._budget = budget
@@ -529,10 +516,6 @@ class UploadGuard:
         # Files and bytes of the bodies being read.
         self._files: Counter[str] = Counter()
         self._bytes = 0
-
-    @cached_property
-    def _settings(self) -> Settings:
-        return self._read_settings()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         tab = self._page.tab_of_upload(scope["path"]) if scope["type"] == "http" else None
@@ -597,7 +580,7 @@ def _without_room() -> Response:
     return PlainTextResponse(OVER_BUDGET.message, OVER_BUDGET.status, headers=headers)
 
 
-class SocketGuard:
+class SocketGuard(_Middleware):
     """Middleware: assigns each websocket of the page to an owner, which lifts the limit for strangers.
 
     A websocket waits up to `seconds` for a thread to check the sign-in.
@@ -606,15 +589,10 @@ class SocketGuard:
     def __init__(
         self, app: ASGIApp, settings: Callable[[], Settings], page: Page, *, seconds: float = _QUEUE_SECONDS
     ) -> None:
-        self._app = app
-        self._read_settings = settings
+        super().__init__(app, settings)
         self._page = page
         self._seconds = seconds
         self._threads = anyio.CapacityLimiter(_THREADS)
-
-    @cached_property
-    def _settings(self) -> Settings:
-        return self._read_settings()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         socket = scope.get("state", {}).get(SOCKET)
