@@ -36,7 +36,7 @@ from graph.value.event import (
     TokenDelta,
     TurnFailed,
 )
-from graph.value.view import FoldWhen, LiveTurn, ToolStep, TurnOptions, TurnView
+from graph.value.view import FoldWhen, LiveTurn, TurnOptions, TurnView
 
 _PROJECT_ROOT: Final = "projectRoot"
 _Id = Annotated[str, StringConstraints(min_length=1, max_length=256)]
@@ -163,15 +163,15 @@ class ChatWriter:
                 continue
             for seq, event in items:
                 # After a snapshot the client can't compute from the deltas alone which text is void.
-                payload = _restarted(progress(seq)) if isinstance(event, AnswerRestarted) else asdict(event)
+                payload = _said(progress(seq)) if isinstance(event, AnswerRestarted) else asdict(event)
                 yield self._named(_name(event), payload, seq)
 
     def snapshot(self, seen: LiveTurn | TurnView, seq: int) -> bytes:
         """Returns the whole turn, which replaces everything sent before."""
-        payload: dict[str, Any] = {"turn": seen.number, "attempt": seen.attempt, "steps": _steps(seen.steps)}
+        steps = [asdict(step) for step in seen.steps]
+        payload: dict[str, Any] = {"turn": seen.number, "attempt": seen.attempt, "steps": steps}
         if isinstance(seen, LiveTurn):
-            payload |= {"status": "running", "phase": seen.phase, "phase_turns": seen.phase_turns, "text": seen.text}
-            payload |= {"thoughts": seen.thoughts} if seen.thoughts else {}
+            payload |= {"status": "running", "phase": seen.phase, "phase_turns": seen.phase_turns, **_said(seen)}
         else:
             payload |= {"status": seen.status, "text": seen.answer_text}
         return self._named("snapshot", payload, seq)
@@ -207,12 +207,8 @@ def _name(event: Event) -> str:
     return _INNER_CAPITAL.sub("_", type(event).__name__).lower()
 
 
-def _restarted(now: LiveTurn) -> dict[str, Any]:
+def _said(now: LiveTurn) -> dict[str, Any]:
     return {"text": now.text, **({"thoughts": now.thoughts} if now.thoughts else {})}
-
-
-def _steps(steps: Sequence[ToolStep]) -> list[dict[str, Any]]:
-    return [asdict(step) for step in steps]
 
 
 KEEP_ALIVE_SECONDS: Final = 10.0

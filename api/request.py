@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, LiteralString, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -31,6 +31,11 @@ from graph.value.event import ClientCall
 MESSAGES: Final = 10_000
 PARTS: Final = 1_000
 _ID_CHARS: Final = 256
+
+
+def wrong(kind: LiteralString, message: LiteralString, **named: str) -> PydanticCustomError:
+    """Returns a validator's error: `kind` is its code, and `message` its sentence, with braces for what is named."""
+    return PydanticCustomError(kind, message, named)
 
 
 def _without_nulls(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
@@ -72,15 +77,11 @@ class Part(Sent):
     @model_validator(mode="after")
     def _check(self) -> Part:
         if self.type not in _PARTS:
-            kind = "unsupported_content"
-            message = (
-                "Only parts of these types are taken: text, input_text, output_text, image_url, input_image, refusal"
-            )
-            raise PydanticCustomError(kind, message)
+            types = "text, input_text, output_text, image_url, input_image, refusal"
+            raise wrong("unsupported_content", "Only parts of these types are taken: {types}", types=types)
         if self.is_image and not is_image_url(self.image_url):
-            kind = "invalid_image_url"
             message = "An image is a data: URL of an image, or an https address of a public host"
-            raise PydanticCustomError(kind, message)
+            raise wrong("invalid_image_url", message)
         return self
 
     @property
@@ -121,9 +122,8 @@ class SentMessage(Sent):
     @model_validator(mode="after")
     def _check(self) -> SentMessage:
         if self.role == "tool" and not self.tool_call_id:
-            kind = "missing_tool_call_id"
             message = "A message of the role tool says by tool_call_id which call it answers"
-            raise PydanticCustomError(kind, message)
+            raise wrong("missing_tool_call_id", message)
         return self
 
     @property
@@ -359,9 +359,7 @@ def _refuse_others(value: Any, take: ValidatorFunctionWrapHandler) -> Any:  # no
     try:
         return take(value)
     except ValidationError:
-        kind = "unsupported"
-        message = "It isn't supported"
-        raise PydanticCustomError(kind, message) from None
+        raise wrong("unsupported", "It isn't supported") from None
 
 
 # Of a field that OpenAI has and Turnfold takes only as if it weren't there.
@@ -429,9 +427,7 @@ class CompletionBody(_Sampling):
     @classmethod
     def _check_names(cls, tools: list[Tool]) -> list[Tool]:
         if any(count > 1 for count in Counter(tool.function.name for tool in tools).values()):
-            kind = "duplicate_tool"
-            message = "Each tool has a name of its own"
-            raise PydanticCustomError(kind, message)
+            raise wrong("duplicate_tool", "Each tool has a name of its own")
         return tools
 
 

@@ -154,26 +154,29 @@ class ResponseWriter:
         return self._event("error", error=error, **error | {"type": "error"}) + self._tell("failed")
 
     def whole(self, text: str, calls: Sequence[ClientCall], end: CompletionEnd, *, thoughts: str) -> dict[str, Any]:
-        for event in (ThoughtDelta(thoughts), TokenDelta(text)):
-            if event.text:
-                self.delta(event)
+        self._say(text, thoughts)
         self.calls(calls)
         self.end(end)
-        plain: dict[str, Any] = plain_value(self._response)
-        return plain
+        return self._plain()
 
     def found(self, found: FoundResponse) -> dict[str, Any]:
         """Returns a response that was read by its id."""
         if found.status == "finished" and found.end:
             return self.whole(found.text, found.calls, found.end, thoughts=found.thoughts)
-        for event in (ThoughtDelta(found.thoughts), TokenDelta(found.text)):
-            if event.text:
-                self.delta(event)
+        self._say(found.text, found.thoughts)
         self._close("incomplete")
         self._response |= {"status": _STATUSES[found.status], **(_totals(found.end) if found.end else {})}
         if found.status == "failed":
             problem = problem_of_failure(found.error_code, found.error_detail)
             self._response["error"] = {"code": problem.code, "message": problem.message}
+        return self._plain()
+
+    def _say(self, text: str, thoughts: str) -> None:
+        for event in (ThoughtDelta(thoughts), TokenDelta(text)):
+            if event.text:
+                self.delta(event)
+
+    def _plain(self) -> dict[str, Any]:
         plain: dict[str, Any] = plain_value(self._response)
         return plain
 

@@ -9,7 +9,6 @@ from itertools import dropwhile
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, StringConstraints, Tag, field_validator
-from pydantic_core import PydanticCustomError
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
@@ -32,6 +31,7 @@ from api.request import (
     parse_request,
     text_of,
     validated,
+    wrong,
 )
 from api.response_stream import ResponseWriter, completion_id, full_name, of_response, referred_id
 from api.route_table import EVENTS, Operation
@@ -205,9 +205,8 @@ class ResponseBody(Sent):
     def _refuse_built_in(cls, tools: Any) -> Any:  # noqa: ANN401  # JSON of any shape
         kinds = map(_type_of, tools) if isinstance(tools, list) else ()
         if built_in := next((kind for kind in kinds if kind and _BUILT_IN.fullmatch(kind)), None):
-            kind = "unsupported_tool"
             message = "{name} is a tool of OpenAI's, which isn't here; only tools of the type function are taken"
-            raise PydanticCustomError(kind, message, {"name": built_in})
+            raise wrong("unsupported_tool", message, name=built_in)
         return tools
 
 

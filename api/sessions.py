@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
 from api.body import BODY_BYTES
 from api.chat import project_root_of
 from api.problem import refused
-from api.request import MESSAGES, Sent, SentMessage, chat_of, parse_model_id
+from api.request import MESSAGES, Sent, SentMessage, chat_of, parse_model_id, wrong
 from api.route_table import Call, Operation
 from graph.value.client import ClientMessage
 from graph.value.error import NotFoundError
@@ -20,12 +19,12 @@ from graph.value.record import Record, RecordOutcome
 from graph.value.view import (
     CallInput,
     ChartPoint,
-    ContextNotice,
     FoldWhen,
     Gauge,
     LedgerView,
     NextFold,
     SessionItem,
+    SessionView,
     Statistics,
     Thinking,
     Transcript,
@@ -58,33 +57,15 @@ class SessionPage(BaseModel):
     next: str | None
 
 
-class SessionAnswer(BaseModel):
-    """A session's settings and state; `project_problem` is the code of an error, "" for none."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    session_id: str
-    title: str
-    compression_rate: float
-    strategy: str
-    model: str
-    turn_count: int
-    is_running: bool
-    fold_failures: int
-    fold_error_code: str
-    unsent_messages: int
-    context_notice: ContextNotice
-    project_root: str
-    has_memory: bool
-    project_problem: Annotated[str, BeforeValidator(lambda error: getattr(error, "code", ""))]
-    client: str
-    is_pinned: bool
-    forked_from: str
-    forked_after: int
-    thinking: Thinking
-    is_asking: bool
-    brought_instructions: str
-    fold_when: FoldWhen
+_CODE: Final = Annotated[str, BeforeValidator(lambda error: getattr(error, "code", ""))]
+_KINDS: Final[dict[str, Any]] = {**get_type_hints(SessionView), "project_problem": _CODE}
+_FIELDS: Final[dict[str, Any]] = {name: (kind, ...) for name, kind in _KINDS.items()}
+SessionAnswer: Final[type[BaseModel]] = create_model(
+    "SessionAnswer",
+    __config__=ConfigDict(from_attributes=True),
+    __doc__='A session\'s settings and state; `project_problem` is the code of an error, "" for none.',
+    **_FIELDS,
+)
 
 
 class ChangeSession(Exact):
@@ -171,12 +152,12 @@ def _read_cursor(text: str) -> tuple[datetime, str]:
     raise refused("invalid_value", "before: It takes `next` of the page before.", "before")
 
 
-def _get(call: Call) -> SessionAnswer:
+def _get(call: Call) -> BaseModel:
     """Returns a session's settings and state."""
     return SessionAnswer.model_validate(call.service.sessions.get(call.session_id))
 
 
-def _change(call: Call) -> SessionAnswer:
+def _change(call: Call) -> BaseModel:
     """Changes a session's title and settings: all that is sent, or nothing."""
     sent: ChangeSession = call.sent
     changes = sent.model_dump(exclude_unset=True)
@@ -340,13 +321,9 @@ class Summarize(Exact):
     @model_validator(mode="after")
     def _is_either(self) -> Self:
         if bool(self.messages) == bool(self.text):
-            kind = "invalid_value"
-            message = "Either messages or a text is summarised"
-            raise PydanticCustomError(kind, message)
+            raise wrong("invalid_value", "Either messages or a text is summarised")
         if self.rate is not None and self.target_length is not None:
-            kind = "invalid_value"
-            message = "Either a rate or a target_length says how short"
-            raise PydanticCustomError(kind, message)
+            raise wrong("invalid_value", "Either a rate or a target_length says how short")
         return self
 
 
