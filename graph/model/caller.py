@@ -11,7 +11,6 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import Final, Self, TypeVar
 
 from anyio import fail_after
@@ -109,6 +108,9 @@ class ModelCaller:
 
     Attributes:
         loop: The event loop of the calls.
+        secrets: As given; `silence_seconds` likewise.
+        stops: Wakes the calls that are stopped.
+        ending_alone: The models that send end tags of thoughts without the start.
         ask_progress: Starts to ask a silent endpoint what it has done so far; the answer is None if it can't tell. As
             long as the answers change, the endpoint isn't silent.
     """
@@ -116,19 +118,17 @@ class ModelCaller:
     def __init__(self, *, secrets: Iterable[str] = (), silence_seconds: float = SILENCE_SECONDS) -> None:
         self.loop = CallLoop()
         self.ask_progress: AskProgress | None = None
-        self._silence_seconds = silence_seconds
-        self._secrets = tuple(secrets)
-        self._stops = StopWatch()
-        self._ending_alone: set[str] = set()  # models that send end tags of thoughts without the start
+        self.silence_seconds = silence_seconds
+        self.secrets = tuple(secrets)
+        self.stops = StopWatch()
+        self.ending_alone: set[str] = set()
 
     def __enter__(self) -> Self:
         self.loop.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.loop.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self.loop.__exit__()
 
     def call(  # noqa: PLR0913  # each listener is told of something else
         self,
@@ -175,22 +175,17 @@ class ModelCaller:
             ModelError: The call failed; see its subclasses.
         """
         call = _Call(
-            self.loop,
-            self._stops,
-            self._secrets,
+            self,
             model,
             messages,
             stop,
             deadline_seconds,
-            self._silence_seconds,
-            self.ask_progress,
             on_text,
             on_restart,
             on_phase,
             on_thought,
             on_revoke,
             on_retry,
-            self._ending_alone,
             may_restart,
         )
         retrying = Retrying(
@@ -224,10 +219,10 @@ class ModelCaller:
                 return await function()
 
         future = self.loop.start(limited)
-        with self._stops.watching(stop, future.cancel) if stop is not None else nullcontext():
+        with self.stops.watching(stop, future.cancel) if stop is not None else nullcontext():
             error = error_of(future)
         if error is not None:
-            raise to_model_error(error, secrets=self._secrets) from None
+            raise to_model_error(error, secrets=self.secrets) from None
         return future.result()
 
 
@@ -240,22 +235,17 @@ class _Call:
         is_shown: True if text or thoughts of it were passed on.
     """
 
-    loop: CallLoop
-    stops: StopWatch
-    secrets: tuple[str, ...]
+    caller: ModelCaller
     model: ChatRunnable
     messages: Sequence[BaseMessage]
     stop: threading.Event
     deadline_seconds: float | None
-    silence_seconds: float
-    ask_progress: AskProgress | None
     on_text: Callable[[str], None]
     on_restart: Callable[[], None]
     on_phase: Callable[[Phase], None]
     on_thought: Callable[[str], None]
     on_revoke: Callable[[], None]
     on_retry: Callable[[CallRetried], None]
-    ending_alone: set[str]
     may_restart: bool
     is_heard: bool = False
     is_shown: bool = False
@@ -274,12 +264,13 @@ class _Call:
             self.on_retry(replace(self._retry, wait_seconds=0.0))
         chunks: SimpleQueue[BaseMessage | Phase | None] = SimpleQueue()
         name = _name_of(self.model)
-        builder = AnswerBuilder(ends_alone=name in self.ending_alone)
+        ending_alone = self.caller.ending_alone
+        builder = AnswerBuilder(ends_alone=name in ending_alone)
         signs = Signs(chunks.put)
-        reading = self.loop.start_call(self.model, list(self.messages), signs)
+        reading = self.caller.loop.start_call(self.model, list(self.messages), signs)
         self.on_phase(Phase("waiting"))
         try:
-            with self.stops.watching(self.stop, lambda: chunks.put(None)):
+            with self.caller.stops.watching(self.stop, lambda: chunks.put(None)):
                 while (chunk := self._next(chunks, signs)) is not None:
                     if isinstance(chunk, Phase):
                         self.on_phase(chunk)
@@ -291,9 +282,9 @@ class _Call:
             self._forget_asked()
         if error is None:
             self._tell(builder.end())
-            (self.ending_alone.add if builder.ends_alone else self.ending_alone.discard)(name)
+            (ending_alone.add if builder.ends_alone else ending_alone.discard)(name)
             return builder.build()
-        ours = to_model_error(error, secrets=self.secrets)
+        ours = to_model_error(error, secrets=self.caller.secrets)
         if isinstance(ours, UnreachableError) and builder.has_chunk:
             ours = CutStreamError()
         raise ours from None
@@ -310,7 +301,7 @@ class _Call:
         if self.is_heard and (isinstance(error, CutStreamError) or not self.may_restart):
             return False
         wait_seconds = error.retry_after_seconds
-        longest_seconds = min(self._remaining_seconds(), self.silence_seconds)
+        longest_seconds = min(self._remaining_seconds(), self.caller.silence_seconds)
         return longest_seconds > (_FIRST_WAIT_SECONDS if wait_seconds is None else wait_seconds)
 
     def _tell(self, said: Said) -> None:
@@ -330,7 +321,7 @@ class _Call:
         progress: str | None = None
         while True:
             self._check()
-            seconds = self.silence_seconds - (time.monotonic() - signs.heard_at)
+            seconds = self.caller.silence_seconds - (time.monotonic() - signs.heard_at)
             if seconds > 0:
                 self._forget_asked()
             elif chunks.empty():
@@ -350,10 +341,10 @@ class _Call:
         Raises:
             SilenceError: It can't tell, or tells the same as last time.
         """
-        if self._asked is None and self.ask_progress is not None:
-            self._asked = self.ask_progress()
-        silence = f"{self.silence_seconds:g}"
-        if self._asked is None or late_seconds > self.silence_seconds:
+        if self._asked is None and self.caller.ask_progress is not None:
+            self._asked = self.caller.ask_progress()
+        silence = f"{self.caller.silence_seconds:g}"
+        if self._asked is None or late_seconds > self.caller.silence_seconds:
             raise SilenceError(silence)
         if not self._asked.done():
             return progress

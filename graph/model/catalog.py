@@ -191,21 +191,14 @@ def _to_entry(item: Mapping[str, Any]) -> CatalogEntry | None:
     served = provider.get("context_length") if isinstance(provider, Mapping) else None  # OpenRouter
     if window is not None and is_size(served):
         window = min(window, served)
-    kinds = item.get("architecture")  # OpenRouter
+    kinds, parameters = item.get("architecture"), item.get("supported_parameters")  # OpenRouter
     taken = kinds.get("input_modalities") if isinstance(kinds, Mapping) else None
     takes_images = "image" in taken if isinstance(taken, list) else None
-    return CatalogEntry(name, window, _features(item), takes_images=takes_images)
-
-
-def _features(item: Mapping[str, Any]) -> frozenset[str] | None:
-    """Returns what OpenRouter's list says of a model."""
-    parameters = item.get("supported_parameters")
-    if not isinstance(parameters, list):
-        return None
-    features = {"tools"} & set(map(str, parameters)) | ({"thinking"} if "reasoning" in parameters else set())
-    kinds = item.get("architecture")
-    takes = kinds.get("input_modalities") if isinstance(kinds, Mapping) else None
-    return frozenset(features | ({"vision"} if isinstance(takes, list) and "image" in takes else set()))
+    features = None
+    if isinstance(parameters, list):
+        can = {"tools": "tools" in parameters, "thinking": "reasoning" in parameters, "vision": takes_images}
+        features = frozenset(name for name, is_able in can.items() if is_able)
+    return CatalogEntry(name, window, features, takes_images=takes_images)
 
 
 def is_size(value: object) -> TypeGuard[int]:

@@ -146,7 +146,7 @@ class ChatModels:
             return False
         if knows_thinking(options_of(self._settings.model_options, name)):
             return True
-        entry = next((entry for entry in self._known_entries() if entry.name == name), None)
+        entry = _entry_of(name, self._known_entries())
         return entry is not None and "thinking" in (entry.features or ())
 
     def summariser(self, chat_name: str) -> Summariser:
@@ -226,12 +226,9 @@ class ChatModels:
         if self._settings.is_offline:
             return True  # the embedded model says itself that it sees none
         resolved = self.known_name(name)
-        listed = None
-        if self._settings.openai_base_url:
-            entries = self._known_entries()
-            listed = next((entry.takes_images for entry in entries if entry.name == resolved), None)
+        entry = self._known_entry(resolved)
         return self._image_support.takes_images(
-            resolved, listed=listed, can_ask=self._settings.openai_base_url is not None
+            resolved, listed=entry.takes_images if entry else None, can_ask=bool(self._settings.openai_base_url)
         )
 
     def _lists_images(self, name: str) -> bool | None:

@@ -7,7 +7,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -158,14 +158,23 @@ _NO_IMAGES: Final = re.compile(
 _RATE_LIMIT: Final = re.compile(r"rate.?limit|throttl|速率限制|频率|请求过多|并发", re.IGNORECASE)
 _HTTP_ERROR: Final = re.compile(r"[45]\d\d")
 _TOOL_CHOICE: Final = re.compile(r"tool.?choice", re.IGNORECASE)
-_BUSY_STATUS: Final = frozenset({408, 409, 425})
+# By the status and the words, the first that fits.
+_BY_WORDS: Final[Sequence[tuple[type[ModelError], Collection[int], re.Pattern[str]]]] = (
+    (NoImagesError, frozenset(range(400, 600)) - {401, 403, 429}, _NO_IMAGES),
+    (QuotaError, {400, 403, 429}, _QUOTA),
+    (RefusedError, {400}, _REFUSAL),
+    (ToolsRefusedError, _TOOLS_STATUS, _TOOLS),
+    (ModelMissingError, {400}, _MISSING),
+    (ToolChoiceError, {400, 422}, _TOOL_CHOICE),
+)
+# By the status alone; those from 500 on are of the provider, too.
 _BY_STATUS: Final[Mapping[int, type[ModelError]]] = {
-    400: RejectedError,
+    **dict.fromkeys((400, 413, 422), RejectedError),
     401: AuthenticationError,
+    402: QuotaError,
     403: AccessDeniedError,
     404: ModelMissingError,
-    413: RejectedError,
-    422: RejectedError,
+    **dict.fromkeys((408, 409, 425), ProviderError),
     429: RateLimitError,
 }
 
@@ -359,25 +368,9 @@ def _is_overflow(status: int, words: str) -> bool:
 
 
 def _from_status(status: int, words: str, detail: str, retry_after_seconds: float | None) -> ModelError:
-    kind: type[ModelError]
-    if _is_overflow(status, words):
-        kind = ContextLengthError
-    elif _NO_IMAGES.search(words) and status not in (401, 403, 429):
-        kind = NoImagesError
-    elif status == 402 or (status in (400, 403, 429) and _QUOTA.search(words)):  # noqa: PLR2004  # HTTP's own numbers
-        kind = QuotaError
-    elif status == 400 and _REFUSAL.search(words):  # noqa: PLR2004  # HTTP's own number
-        kind = RefusedError
-    elif status in _TOOLS_STATUS and _TOOLS.search(words):
-        kind = ToolsRefusedError
-    elif status == 400 and _MISSING.search(words):  # noqa: PLR2004  # HTTP's own number
-        kind = ModelMissingError
-    elif status in (400, 422) and _TOOL_CHOICE.search(words):
-        kind = ToolChoiceError
-    elif status in _BUSY_STATUS or status >= 500:  # noqa: PLR2004  # HTTP's own number
-        kind = ProviderError
-    else:
-        kind = _BY_STATUS.get(status, BadResponseError)
+    by_status = _BY_STATUS.get(status, ProviderError if status >= 500 else BadResponseError)  # noqa: PLR2004  # HTTP's
+    by_words = (kind for kind, statuses, said in _BY_WORDS if status in statuses and said.search(words))
+    kind = ContextLengthError if _is_overflow(status, words) else next(by_words, by_status)
     return kind(detail, retry_after_seconds=retry_after_seconds)
 
 

@@ -12,7 +12,6 @@ from contextvars import Context, ContextVar
 from dataclasses import dataclass
 from functools import partial
 from traceback import clear_frames
-from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -91,9 +90,7 @@ class CallLoop:
         self._portal = self._stack.enter_context(start_blocking_portal())
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.end_calls()
         if self._portal is not None:
             # By default the portal waits for its tasks, and one of them may hang until its deadline.

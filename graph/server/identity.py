@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from ipaddress import ip_address
-from typing import Final
+from typing import Final, NoReturn
 
 from pydantic import SecretStr
 
@@ -125,11 +125,14 @@ def is_reachable(address: str) -> bool:
         return False
 
 
+def refuse(sentence: str) -> NoReturn:
+    raise ValueError(sentence)
+
+
 def check_issuer(address: str) -> str:
     """Returns the URL unchanged; raises `ValueError` unless valid and encrypted."""
     if _parts(address) is None:
-        msg = "takes an address such as https://id.example.com/realm; http:// on this computer alone"
-        raise ValueError(msg)
+        refuse("takes an address such as https://id.example.com/realm; http:// on this computer alone")
     return address
 
 
@@ -137,8 +140,7 @@ def check_origin(address: str) -> str:
     """Returns scheme, host and port in lower case; raises `ValueError` for more parts or an unencrypted address."""
     parts = _parts(address.lower())
     if parts is None or (parts["path"] or "/") != "/":
-        msg = "takes what stands before the path, such as https://chat.example.com; http:// on this computer alone"
-        raise ValueError(msg)
+        refuse("takes what stands before the path, such as https://chat.example.com; http:// on this computer alone")
     return f"{parts['scheme']}://{parts['host']}{parts['port'] or ''}"
 
 
@@ -189,8 +191,7 @@ def is_name(text: str, *, most_chars: int) -> bool:
 def check_token(token: str) -> str:
     """Returns the token unchanged; raises `ValueError`, without its text, if short or invalid in a header."""
     if not _TOKEN.fullmatch(token):
-        msg = "takes tokens of 16 to 512 characters, each one of A-Z a-z 0-9 . _ ~ + / = -"
-        raise ValueError(msg)
+        refuse("takes tokens of 16 to 512 characters, each one of A-Z a-z 0-9 . _ ~ + / = -")
     return token
 
 
@@ -211,14 +212,12 @@ def read_tokens(listed: str) -> list[ApiToken]:
 def _read(entry: str, number: int) -> ApiToken:
     fields = [field.strip() for field in entry.split(":")]
     if len(fields) not in (3, 4):
-        msg = f"takes name:owner:token or name:owner:token:tool+tool, with commas between them; not its entry {number}"
-        raise ValueError(msg)
+        form = "name:owner:token or name:owner:token:tool+tool, with commas between them"
+        refuse(f"takes {form}; not its entry {number}")
     name, owner, token, *tools = fields
     for value, chars in ((name, NAME_CHARS), (owner, OWNER_CHARS)):
         if not is_name(value, most_chars=chars):
-            msg = (
-                f"takes names of 1 to {NAME_CHARS} and owners of 1 to {OWNER_CHARS} characters; not its entry {number}"
-            )
-            raise ValueError(msg)
+            lengths = f"names of 1 to {NAME_CHARS} and owners of 1 to {OWNER_CHARS} characters"
+            refuse(f"takes {lengths}; not its entry {number}")
     allowed = frozenset(filter(None, map(str.strip, tools[0].split("+")))) if tools else None
     return ApiToken(name, owner, SecretStr(check_token(token)), allowed)

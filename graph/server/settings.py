@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from graph.core.cost import PriceList, read_prices
-from graph.core.model_options import read_options
+from graph.core.model_options import ModelOptions, read_options
 from graph.server.identity import (
     LONGEST_SIGN_IN_HOURS,
     OWNER_CHARS,
@@ -27,6 +27,7 @@ from graph.server.identity import (
     is_loopback,
     read_list,
     read_tokens,
+    refuse,
 )
 from graph.strategy.base import Limits
 from graph.value.error import SettingsError
@@ -48,6 +49,15 @@ _PORT: Final = re.compile(r":\d+$")
 _TOOL_PATTERN: Final = re.compile(r"!?[^:!]+:.+")
 _ALL: Final = "all"
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/*]+", re.ASCII)
+
+
+def _read_by(read: Callable[[str], object]) -> BeforeValidator:
+    return BeforeValidator(lambda value: read(value) if isinstance(value, str) else value)
+
+
+_T = TypeVar("_T")
+_Listed = Annotated[_T, NoDecode, _read_by(lambda text: [part for cut in text.split(",") if (part := cut.strip())])]
+_Token = Annotated[SecretStr, _read_by(lambda text: check_token(text.strip()))]
 
 
 class Settings(BaseSettings):
@@ -74,8 +84,8 @@ class Settings(BaseSettings):
     model_deadline_seconds: LongSeconds | None = None
     model_slots: Annotated[int, Field(ge=1, le=1000)] | None = None
     model_attempts: Annotated[int, Field(ge=1, le=10)] = 3
-    model_prices: Annotated[PriceList | None, NoDecode] = None
-    model_options: Annotated[Mapping[str, Mapping[str, Any]] | None, NoDecode] = None
+    model_prices: Annotated[PriceList | None, NoDecode, _read_by(read_prices)] = None
+    model_options: Annotated[ModelOptions | None, NoDecode, _read_by(read_options)] = None
 
     embedding_model: str | None = None
     embedding_base_url: str | None = None
@@ -114,22 +124,22 @@ class Settings(BaseSettings):
     auto_titles: bool = True
 
     mcp_servers: Path | None = None
-    mcp_allow: Annotated[tuple[str, ...], NoDecode] = ()
+    mcp_allow: _Listed[tuple[str, ...]] = ()
 
-    project_roots: Annotated[tuple[Path, ...], NoDecode] = ()
+    project_roots: _Listed[tuple[Path, ...]] = ()
     context_volatile: Literal["merge", "request"] = "merge"
 
-    turnfold_hosts: Annotated[tuple[str, ...], NoDecode] = ()
-    chat_api_token: SecretStr | None = None
-    chat_api_tokens: Annotated[tuple[ApiToken, ...], NoDecode] = ()
-    chat_api_personal: Annotated[tuple[str, ...], NoDecode] = ()
-    chat_api_origins: Annotated[tuple[str, ...], NoDecode] = ()
-    metrics_token: SecretStr | None = None
+    turnfold_hosts: _Listed[tuple[str, ...]] = ()
+    chat_api_token: _Token | None = None
+    chat_api_tokens: Annotated[tuple[ApiToken, ...], NoDecode, _read_by(read_tokens)] = ()
+    chat_api_personal: Annotated[tuple[str, ...], NoDecode, _read_by(read_list)] = ()
+    chat_api_origins: _Listed[tuple[str, ...]] = ()
+    metrics_token: _Token | None = None
 
-    oidc_issuer: str | None = None
+    oidc_issuer: Annotated[str, _read_by(lambda url: check_issuer(url.strip()))] | None = None
     oidc_client_id: str | None = None
     oidc_client_secret: SecretStr | None = None
-    turnfold_origin: str | None = None
+    turnfold_origin: Annotated[str, _read_by(lambda url: check_origin(url.strip()))] | None = None
     sign_in_hours: Annotated[float, Field(gt=0, le=LONGEST_SIGN_IN_HOURS)] = 12
     open_without_sign_in: bool = False
 
@@ -148,8 +158,7 @@ class Settings(BaseSettings):
     @classmethod
     def _is_http(cls, value: str | None) -> str | None:
         if value is not None and not value.startswith(("http://", "https://")):
-            msg = "takes a URL that begins with http:// or https://"
-            raise ValueError(msg)
+            refuse("takes a URL that begins with http:// or https://")
         return value
 
     @field_validator("openai_api_key", "embedding_api_key")
@@ -157,8 +166,7 @@ class Settings(BaseSettings):
     def _is_one_line(cls, value: SecretStr | None) -> SecretStr | None:
         key = value.get_secret_value().strip() if value is not None else ""
         if not (key.isascii() and key.isprintable()):
-            msg = "takes one line of Latin letters, digits and signs"
-            raise ValueError(msg)
+            refuse("takes one line of Latin letters, digits and signs")
         return SecretStr(key) if key else None
 
     @field_validator("chat_database_url")
@@ -168,8 +176,7 @@ class Settings(BaseSettings):
             return None
         url = value.get_secret_value().strip()
         if (scheme := _POSTGRES.match(url)) is None:
-            msg = "takes postgresql://user:password@host:port/database"
-            raise ValueError(msg)
+            refuse("takes postgresql://user:password@host:port/database")
         url = _OF_OTHER_POOLS.sub("", f"postgresql://{url[scheme.end() :]}").rstrip("?&")
         from psycopg import Error, conninfo  # noqa: PLC0415  # slow, and most have no such URL
 
@@ -181,17 +188,11 @@ class Settings(BaseSettings):
             raise ValueError(msg) from None
         return SecretStr(url)
 
-    @field_validator("mcp_allow", "project_roots", "turnfold_hosts", "chat_api_origins", mode="before")
-    @classmethod
-    def _listed(cls, value: object) -> object:
-        return [part for cut in value.split(",") if (part := cut.strip())] if isinstance(value, str) else value
-
     @field_validator("mcp_allow")
     @classmethod
     def _are_patterns(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not all(map(_TOOL_PATTERN.fullmatch, value)):
-            msg = "takes patterns with commas between them, such as files:read_*,!git:*"
-            raise ValueError(msg)
+            refuse("takes patterns with commas between them, such as files:read_*,!git:*")
         return value
 
     @field_validator("turnfold_hosts")
@@ -199,8 +200,7 @@ class Settings(BaseSettings):
     def _are_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         hosts = tuple(host.lower() for host in value)
         if not all(map(_HOST.fullmatch, hosts)):
-            msg = "takes names or addresses with commas between them, such as chat.example.com or 192.0.2.7:8501"
-            raise ValueError(msg)
+            refuse("takes names or addresses with commas between them, such as chat.example.com or 192.0.2.7:8501")
         return hosts
 
     @field_validator("chat_api_origins")
@@ -208,62 +208,24 @@ class Settings(BaseSettings):
     def _are_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         origins = tuple(origin.lower().rstrip("/") for origin in value)
         if not all(map(_ORIGIN.fullmatch, origins)):
-            msg = "takes origins with commas between them, such as https://chat.example.com"
-            raise ValueError(msg)
+            refuse("takes origins with commas between them, such as https://chat.example.com")
         return origins
-
-    @field_validator("oidc_issuer")
-    @classmethod
-    def _is_an_issuer(cls, value: str | None) -> str | None:
-        return value and check_issuer(value.strip())
-
-    @field_validator("turnfold_origin")
-    @classmethod
-    def _is_an_origin(cls, value: str | None) -> str | None:
-        return value and check_origin(value.strip())
-
-    @field_validator("chat_api_token", "metrics_token")
-    @classmethod
-    def _is_a_token(cls, value: SecretStr | None) -> SecretStr | None:
-        return value and SecretStr(check_token(value.get_secret_value().strip()))
-
-    @field_validator("chat_api_tokens", mode="before")
-    @classmethod
-    def _are_tokens(cls, value: object) -> object:
-        return read_tokens(value) if isinstance(value, str) else value
-
-    @field_validator("chat_api_personal", mode="before")
-    @classmethod
-    def _are_names(cls, value: object) -> object:
-        return read_list(value) if isinstance(value, str) else value
-
-    @field_validator("model_prices", mode="before")
-    @classmethod
-    def _are_prices(cls, value: object) -> object:
-        return read_prices(value) if isinstance(value, str) else value
-
-    @field_validator("model_options", mode="before")
-    @classmethod
-    def _are_options(cls, value: object) -> object:
-        return read_options(value) if isinstance(value, str) else value
 
     @field_validator("project_roots")
     @classmethod
     def _are_absolute(cls, value: tuple[Path, ...]) -> tuple[Path, ...]:
         # Existence is checked on use: a disk may be mounted later.
         if relative := [str(path) for path in value if not path.is_absolute()]:
-            msg = f"takes absolute paths with commas between them, not {relative[0]!r}"
-            raise ValueError(msg)
+            refuse(f"takes absolute paths with commas between them, not {relative[0]!r}")
         return value
 
     @model_validator(mode="after")
     def _lease_outlasts_a_missed_heartbeat(self) -> Self:
         if self.lease_seconds < 2 * self.heartbeat_seconds:
-            msg = (
+            refuse(
                 f"LEASE_SECONDS ({self.lease_seconds:g}) must be at least twice HEARTBEAT_SECONDS "
                 f"({self.heartbeat_seconds:g}), or a turn loses its session while it runs"
             )
-            raise ValueError(msg)
         return self
 
     @model_validator(mode="after")
@@ -273,8 +235,7 @@ class Settings(BaseSettings):
             ("tokens", [token.token for token in self.api_tokens]),
         ):
             if len(set(values)) < len(values):
-                msg = f"CHAT_API_TOKENS takes {kind} that differ from each other, and from that of CHAT_API_TOKEN"
-                raise ValueError(msg)
+                refuse(f"CHAT_API_TOKENS takes {kind} that differ from each other, and from that of CHAT_API_TOKEN")
         return self
 
     @model_validator(mode="after")
@@ -284,34 +245,30 @@ class Settings(BaseSettings):
             if name not in (_ALL, *names):
                 # Without the entry itself, which may be a token in the wrong place.
                 known = ", ".join(names) or "there are none"
-                msg = f"CHAT_API_PERSONAL takes {_ALL}, or names of tokens ({known}); not its entry {number}"
-                raise ValueError(msg)
+                refuse(f"CHAT_API_PERSONAL takes {_ALL}, or names of tokens ({known}); not its entry {number}")
         return self
 
     @model_validator(mode="after")
     def _sign_in_is_whole(self) -> Self:
         of_provider = (self.oidc_issuer, self.oidc_client_id, self.oidc_client_secret)
         if any(of_provider) and not all((*of_provider, self.turnfold_origin)):
-            msg = (
+            refuse(
                 "OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and TURNFOLD_ORIGIN are needed all four for a sign-in"
             )
-            raise ValueError(msg)
         host = host_of(self.turnfold_origin or "")
         name = _PORT.sub("", host)
         if host and not (is_loopback(name) or {host, name} & {*self.turnfold_hosts}):
-            msg = f"TURNFOLD_HOSTS must name {name}, the host of TURNFOLD_ORIGIN, or nobody is answered there"
-            raise ValueError(msg)
+            refuse(f"TURNFOLD_HOSTS must name {name}, the host of TURNFOLD_ORIGIN, or nobody is answered there")
         return self
 
     @model_validator(mode="after")
     def _embeddings_have_an_endpoint(self) -> Self:
         endpoints = (self.openai_api_key, self.openai_base_url, self.embedding_api_key, self.embedding_base_url)
         if self.embedding_model is not None and not any(endpoints):
-            msg = (
+            refuse(
                 "EMBEDDING_MODEL needs an endpoint: EMBEDDING_BASE_URL or EMBEDDING_API_KEY, or the chat's "
                 "OPENAI_BASE_URL or OPENAI_API_KEY"
             )
-            raise ValueError(msg)
         return self
 
     @property
