@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 
-from graph.core.turn import MARK, RETURNED, split_turns, text_of
+from graph.core.turn import MARK, RETURNED, mark_of, split_turns, text_of
 from graph.value.mcp import ToolInfo
 from prompt.system.framing import CUT_OFF, DECLINED, DONE_EARLIER, NOT_RUN, Language
 from prompt.tool import words
@@ -94,7 +94,7 @@ def _has_acted(call: ToolCall, result: ToolMessage | None, tools: Mapping[str, T
     """Returns whether a call of a server's tool was made, or may have been, that isn't known only to read."""
     tool = tools.get(call["name"])
     if tool is None:  # the server may be gone
-        return result is not None and bool(_mark(result).get("server")) and text_of(result) not in _NOT_MADE
+        return result is not None and bool(mark_of(result).get("server")) and text_of(result) not in _NOT_MADE
     return not tool.is_read_only and (result is None or text_of(result) not in _NOT_MADE)
 
 
@@ -111,31 +111,21 @@ def _told(call: ToolCall, result: ToolMessage | None, text: str, attempt: int, l
         name=call["name"],
         id=f"made-{uuid.uuid4().hex}",
         status="error" if result is None else result.status,
-        additional_kwargs={MARK: {**(_mark(result) if result else {}), _EARLIER: attempt}},
+        additional_kwargs={MARK: {**(mark_of(result) if result else {}), _EARLIER: attempt}},
     )
-
-
-def _mark(message: AnyMessage) -> Mapping[str, object]:
-    mark = message.additional_kwargs.get(MARK)
-    return mark if isinstance(mark, dict) else {}
 
 
 def earlier_attempt(message: AnyMessage) -> int:
     """Returns the attempt that made what this message repeats, 0 for what its own attempt said or did."""
-    attempt = _mark(message).get(_EARLIER)
+    attempt = mark_of(message).get(_EARLIER)
     return attempt if isinstance(attempt, int) else 0
 
 
 def repeats(messages: Sequence[AnyMessage], call: ToolCall) -> bool:
     """Returns whether an earlier attempt of the newest turn has made a call of this tool with these arguments."""
-    return _key(call) in set(map(_key, _earlier_calls(messages)))
-
-
-def _earlier_calls(messages: Sequence[AnyMessage]) -> Iterator[ToolCall]:
     turns = split_turns(messages)
-    for message in turns[-1] if turns else ():
-        if isinstance(message, AIMessage) and earlier_attempt(message):
-            yield from message.tool_calls
+    earlier = (each for each in (turns[-1] if turns else ()) if isinstance(each, AIMessage) and earlier_attempt(each))
+    return _key(call) in [_key(made) for message in earlier for made in message.tool_calls]
 
 
 def _key(call: ToolCall) -> str:

@@ -56,15 +56,8 @@ def decode_manifest(texts: Sequence[str]) -> Manifest:
     Raises:
         ValueError: A list is malformed, or the base of a difference is missing.
     """
-    length, _ = _read(texts[-1])
-    manifest: Manifest = ()
-    for expected, text in enumerate(texts[-1 - (length or 0) :]):
-        depth, steps = _read(text)
-        if (depth or 0) != expected:
-            msg = f"a list of depth {depth} in place {expected} of a chain"
-            raise ValueError(msg)
-        manifest = _apply(steps, manifest)
-    return manifest
+    depth, _ = _read(texts[-1])
+    return decode_all(texts[-1 - (depth or 0) :])[-1]
 
 
 def decode_all(texts: Sequence[str]) -> list[Manifest]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import takewhile
-from typing import Final
+from typing import Any, Final
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.utils import convert_to_openai_messages
@@ -113,19 +113,8 @@ class SystemPart:
         return [block for block in (self.own, self.front, self.client) if block is not None]
 
     def with_block(self, block: ContextBlock) -> SystemPart:
-        match block.kind:
-            case "own":
-                return replace(self, own=block)
-            case "front":
-                return replace(self, front=block)
-            case "client":
-                return replace(self, client=block)
-            case "volatile":
-                return replace(self, volatile=block)
-            case "before":
-                return replace(self, before=block)
-            case "mcp":
-                return self  # sent as tools
+        changed: dict[str, Any] = {} if block.kind == "mcp" else {block.kind: block}  # "mcp" is sent as tools
+        return replace(self, **changed)
 
     @property
     def item_count(self) -> int:

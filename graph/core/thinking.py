@@ -25,7 +25,14 @@ _DETAILS: Final = (
     rf"<details(?=\s[^<>]{{0,200}}?\btype=[\"']?\w{{0,16}}?{_OF_THOUGHT})[^<>]{{0,300}}>"
     r"(?:\s{0,9}<summary>[^<>]{0,100}</summary>|(?=\s{0,9}(?:[^\s<]|<(?!s))))"
 )
-_IN_WORDS: Final = r"here(?:'s| is) my thought process:|here are my reasoning steps:|analysis(?=\w)"
+# Words that thoughts begin with; "analysis" only where more follows at once.
+_BEGINNINGS: Final = (
+    "here is my thought process:",
+    "here's my thought process:",
+    "here are my reasoning steps:",
+    "analysis",
+)
+_IN_WORDS: Final = rf"{'|'.join(_BEGINNINGS)}(?=\w)"
 _FINAL: Final = r"\[begin final response\]"
 _START: Final = re.compile(
     rf"<({_NAME})>|◁think▷|\[{_BRACKETED}\](?=[^(])|{_PIPED}|{_DETAILS}|{_IN_WORDS}|<\|(?:start|channel)\|>",
@@ -66,12 +73,6 @@ _BEGUN: Final = re.compile(
     r"|<details\s[^<>]{0,300}(?:>\s{0,9}(?:<s\w{0,6}(?:>[^<>]{0,100}(?:<[^<>]{0,9})?)?)?)?"
     r"|◁/?\w{0,5}|\[/?[\w| ]{0,24}\]?",
     re.IGNORECASE,
-)
-_BEGINNINGS: Final = (
-    "here is my thought process:",
-    "here's my thought process:",
-    "here are my reasoning steps:",
-    "analysis",
 )
 _MOST_BEGUN_CHARS: Final = 64
 _FIRST_SIGNS: Final = "<◁["
@@ -322,15 +323,13 @@ def split_whole(text: str) -> tuple[str, str]:
 
 # Beside the text; providers have given the first two the same meaning.
 THOUGHT_FIELDS: Final = (
-    *(
-        "reasoning_content",
-        "reasoning",
-        "reasoning_details",
-        "reasoning_text",
-        "thinking",
-        "thinking_blocks",
-        "thoughts",
-    ),
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "reasoning_text",
+    "thinking",
+    "thinking_blocks",
+    "thoughts",
     "thinking_content",
 )
 _THINKING_BLOCKS: Final = frozenset({"thinking", "reasoning"})
@@ -338,10 +337,7 @@ _THINKING_BLOCKS: Final = frozenset({"thinking", "reasoning"})
 
 def thought_in(fields: Mapping[str, Any]) -> str:
     """Returns the thoughts in the fields of a message or a piece of it; each provider repeats them in several."""
-    for name in THOUGHT_FIELDS:
-        if thought := _words_in(fields.get(name)):
-            return thought
-    return ""
+    return next((thought for name in THOUGHT_FIELDS if (thought := _words_in(fields.get(name)))), "")
 
 
 def thought_blocks(content: str | list[str | dict[str, Any]]) -> str:

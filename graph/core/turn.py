@@ -226,7 +226,7 @@ def going_on(message_id: str) -> AIMessage:
 
 
 def goes_on(message: AnyMessage) -> bool:
-    return is_final_answer(message) and not message.content and _mark(message).get("goes_on") is True
+    return is_final_answer(message) and not message.content and mark_of(message).get("goes_on") is True
 
 
 def status_of(closing: Closing) -> ClosedStatus:
@@ -241,7 +241,7 @@ def is_archived(partial_text: str, open_turn: Sequence[AnyMessage]) -> bool:
 
 def closed_mark(message: AnyMessage) -> Mapping[str, object] | None:
     """Returns the mark of a closed turn's answer (`closed`, `code`, `is_partial`); None for any other message."""
-    mark = _mark(message)
+    mark = mark_of(message)
     return mark if "closed" in mark else None
 
 
@@ -260,10 +260,10 @@ def edited_answer(messages: Sequence[AnyMessage], text: str, new_id: Callable[[]
 
 
 def is_edited(message: AnyMessage) -> bool:
-    return bool(_mark(message).get("edited"))
+    return bool(mark_of(message).get("edited"))
 
 
-def _mark(message: AnyMessage) -> Mapping[str, object]:
+def mark_of(message: AnyMessage) -> Mapping[str, object]:
     mark = message.additional_kwargs.get(MARK)
     return mark if isinstance(mark, dict) else {}
 

@@ -252,10 +252,7 @@ def _compatible(text: str, found: Iterable[str]) -> set[str]:
     for word in {word for word in text.split() if not unicodedata.is_normalized("NFKC", word)}:
         normal = _normal(word)
         for each in filter(None, found):
-            begin = normal.find(each)
-            while begin >= 0:
-                written.add(word[_as_written(word, begin, begin + len(each))])
-                begin = normal.find(each, begin + 1)
+            written |= {word[_as_written(word, at, at + len(each))] for at in _places_of(each, normal)}
     return written
 
 
@@ -273,14 +270,12 @@ def count_marks(text: str, marks: Iterable[str]) -> int:
     taken = bytearray(len(normal))
     count = 0
     for mark in sorted(map(str.lower, marks), key=len, reverse=True):
-        at = normal.find(mark)
-        while at >= 0:
+        for at in _places_of(mark, normal):
             end = at + len(mark)
             beside = (normal[max(0, at - 1) : at], normal[end : end + 1]) if mark[0].isascii() else ()
             if not any(taken[at:end]) and not any(char.isascii() and char.isalnum() for char in beside):
                 taken[at:end] = b"1" * len(mark)
                 count += 1
-            at = normal.find(mark, at + 1)
     return count
 
 
@@ -292,9 +287,8 @@ def count_words(text: str, words: Iterable[Iterable[str]]) -> int:
 
 def has_content_of(text: str, query: str) -> bool:
     """Returns True if a text has each word of a query, or a part of it, in any form; stop words are ignored."""
-    folded = _fold(text)
-    words = (word for word in _words(query) if not _is_stop_word(word))
-    return all(_find(folded, _surfaces([*_forms(word), *_parts(word)])) >= 0 for word in words)
+    found, count = count_content_of(text, query)
+    return found == count
 
 
 def count_content_of(text: str, query: str) -> tuple[int, int]:
@@ -338,11 +332,16 @@ def weighed(words: Iterable[Iterable[str]], weights: Iterable[float]) -> list[tu
 def _places(text: str, surfaces: Iterable[str]) -> Iterator[int]:
     """Yields where a word begins: at the beginning of one of the text's, unless its script has no spaces."""
     for surface in filter(None, surfaces):
-        place = text.find(surface)
-        while place >= 0:
+        for place in _places_of(surface, text):
             if place == 0 or _UNSPACED.match(surface) or not text[place - 1].isalnum():
                 yield place
-            place = text.find(surface, place + 1)
+
+
+def _places_of(part: str, text: str) -> Iterator[int]:
+    place = text.find(part)
+    while place >= 0:
+        yield place
+        place = text.find(part, place + 1)
 
 
 def cut_around(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:

@@ -138,7 +138,7 @@ CORE: Final = (
         ("steps.append(first - last)", "steps.append(last - first)"),
         ("if position != len(base):", "if position > len(base):"),
         ("[name, tokens] if kind == _USUAL_KIND else", "[name, tokens] if kind else"),
-        ("enumerate(texts[-1 - (length or 0) :])", "enumerate(texts[-(length or 1) :])"),
+        ("decode_all(texts[-1 - (depth or 0) :])", "decode_all(texts[-(depth or 1) :])"),
     ),
     *group(
         "core",

@@ -321,7 +321,7 @@ _MADE: Final = (
         ("(result is None or text_of(result) not in _NOT_MADE)", "True"),
         ("(result is None or text_of(result) not in _NOT_MADE)", "result is not None"),
         ('json.dumps([call["name"], call["args"]], sort_keys=True)', 'json.dumps(call["name"])'),
-        ("if isinstance(message, AIMessage) and earlier_attempt(message):", "if isinstance(message, AIMessage):"),
+        ("if isinstance(each, AIMessage) and earlier_attempt(each))", "if isinstance(each, AIMessage))"),
     ),
     *group(
         "store",
