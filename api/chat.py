@@ -339,7 +339,7 @@ class Chat:
 
     def __init__(self, service_of: Callable[[str], ChatService]) -> None:
         self._service_of = service_of
-        self._threads = anyio.CapacityLimiter(_THREADS)
+        self._in_thread: InThread = partial(anyio.to_thread.run_sync, limiter=anyio.CapacityLimiter(_THREADS))
         self._streams: set[ChatStream] = set()
         self._is_closed = False
 
@@ -397,9 +397,6 @@ class Chat:
     async def _service(self, request: Request) -> ChatService:
         client: ApiClient = request.state.client
         return await self._in_thread(partial(self._service_of, client.owner))
-
-    async def _in_thread(self, action: Callable[[], _Result]) -> _Result:
-        return await anyio.to_thread.run_sync(action, limiter=self._threads)
 
 
 def _send(service: ChatService, body: ChatMessage, client: ApiClient) -> tuple[str, TurnStream]:

@@ -103,7 +103,7 @@ class ChunkWriter:
 
     def end(self, end: CompletionEnd, *, with_usage: bool) -> bytes:
         """Returns the last lines: finish reason, figures, usage if requested and known, `[DONE]`."""
-        last = self._delta({}, end.finish_reason, **_figures(end))
+        last = self._delta({}, end.finish_reason, **figures_of(end))
         if with_usage and end.usage is not None:
             last += data_line({**self._head, "choices": [], "usage": _usage(end.usage)})
         return last + DONE
@@ -128,7 +128,7 @@ def whole_completion(
         message["tool_calls"] = [_call(call) for call in calls]
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": end.finish_reason}
     usage = {} if end.usage is None else {"usage": _usage(end.usage)}
-    completion = {**head._asdict(), "object": "chat.completion", "choices": [choice], **usage, **_figures(end)}
+    completion = {**head._asdict(), "object": "chat.completion", "choices": [choice], **usage, **figures_of(end)}
     plain: dict[str, Any] = plain_value(completion)
     return plain
 
@@ -137,7 +137,7 @@ def _call(call: ClientCall) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
-def _figures(end: CompletionEnd) -> dict[str, Any]:
+def figures_of(end: CompletionEnd) -> dict[str, Any]:
     return {"turnfold": dict(end.figures)} if end.figures else {}
 
 

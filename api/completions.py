@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Literal, NotRequired, TypeVar
+from typing import Any, Final, Literal, NotRequired
 
 import anyio
 import anyio.to_thread
@@ -39,7 +39,6 @@ from graph.value.client import Completion, CompletionEnd, CompletionSource
 from graph.value.error import ClosingError, InputError
 from graph.value.event import LeftOut
 
-_T = TypeVar("_T")
 PATIENCE_SECONDS: Final = 10.0
 # Separate from the threads of the page and the other routes, so that neither blocks the other.
 _THREADS: Final = 16
@@ -86,7 +85,7 @@ class CreateCompletion:
         stalled_seconds: float = STALLED_SECONDS,
     ) -> None:
         self._completions_of = completions_of
-        self._threads = anyio.CapacityLimiter(_THREADS)
+        self._in_thread = partial(anyio.to_thread.run_sync, limiter=anyio.CapacityLimiter(_THREADS))
         self._patience_seconds = patience_seconds
         self._stalled_seconds = stalled_seconds
         # Queue to the id of its response, "" until known.
@@ -183,9 +182,6 @@ class CreateCompletion:
             yield queue
         finally:
             del self._queues[queue]
-
-    async def _in_thread(self, call: Callable[[], _T]) -> _T:
-        return await anyio.to_thread.run_sync(call, limiter=self._threads)
 
 
 async def _watch_leaving(receive: Receive, queue: EventQueue) -> None:

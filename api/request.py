@@ -197,15 +197,14 @@ def parse_model_id(model_id: str) -> tuple[str, bool]:
 
 
 def check_known(model_id: str, names: Collection[str]) -> None:
-    """Raises `ProblemError` (404) for an unknown model; any name passes if the models can't be listed."""
+    """Raises `ProblemError` (404) for an unknown model, without its name, which may be anything.
+
+    Any name passes if the models can't be listed.
+    """
     name, _ = parse_model_id(model_id)
     if name and names and name not in names:
-        raise unknown_model()
-
-
-def unknown_model() -> ProblemError:
-    """Returns the error for an unknown model; doesn't repeat the name, which may be anything."""
-    return refused("model_not_found", "There is no model of this name. GET /v1/models lists them.", "model", status=404)
+        message = "There is no model of this name. GET /v1/models lists them."
+        raise refused("model_not_found", message, "model", status=404)
 
 
 def list_models(windows: Mapping[str, int]) -> dict[str, Any]:
@@ -285,11 +284,6 @@ def user_of(headers: Headers, body: Mapping[str, Any]) -> str:
         if value:
             return value
     return ""
-
-
-def task_of(headers: Headers) -> str:
-    """Returns the task header, "" for a turn of the chat itself. Raises `ProblemError` (400)."""
-    return header(headers, _TASK)
 
 
 def is_retry(headers: Headers) -> bool:
@@ -461,7 +455,7 @@ def parse_request(fields: dict[str, Any], headers: Headers, client: ApiClient) -
         options,
         model=model,
         is_plain=is_plain,
-        task=task_of(headers),
+        task=header(headers, _TASK),  # "" for a turn of the chat itself
         session=session_of(headers, sent.metadata),
         hint=hint_of(headers, fields, sent.metadata),
         user=user_of(headers, fields),

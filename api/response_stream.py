@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from api.completion_stream import CompletionHead, data_line
+from api.completion_stream import CompletionHead, data_line, figures_of
 from api.problem import Problem, problem_of_failure
 from graph.core.text import plain_value
 from graph.value.client import ClientUsage, CompletionEnd, FoundResponse
@@ -223,8 +223,7 @@ class ResponseWriter:
 
 
 def _totals(end: CompletionEnd) -> dict[str, Any]:
-    figures = {"turnfold": dict(end.figures)} if end.figures else {}
-    return {"usage": end.usage and _usage(end.usage), **figures}
+    return {"usage": end.usage and _usage(end.usage), **figures_of(end)}
 
 
 def _usage(usage: ClientUsage) -> dict[str, Any]:

@@ -89,7 +89,8 @@ class Split(NamedTuple):
     """What a piece of a stream brought.
 
     Attributes:
-        is_revoked: True if the text returned before, too, was thoughts: an end tag came without a start.
+        is_revoked: True if what was returned before is void: its text was thoughts, as an end tag came without a start,
+            or its thoughts were the answer.
     """
 
     thought: str = ""

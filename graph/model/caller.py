@@ -26,7 +26,8 @@ from tenacity import (
     wait_random,
 )
 
-from graph.model.chunk import Answer, AnswerBuilder, Said
+from graph.core.thinking import Split
+from graph.model.chunk import Answer, AnswerBuilder
 from graph.model.failure import to_model_error
 from graph.model.loop import CallLoop, ChatRunnable, Phase, Signs, error_of
 from graph.value.error import (
@@ -304,7 +305,7 @@ class _Call:
         longest_seconds = min(self._remaining_seconds(), self.caller.silence_seconds)
         return longest_seconds > (_FIRST_WAIT_SECONDS if wait_seconds is None else wait_seconds)
 
-    def _tell(self, said: Said) -> None:
+    def _tell(self, said: Split) -> None:
         if said.is_revoked:
             self.on_revoke()
             self.is_heard = False

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from secrets import token_urlsafe
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, InvalidToolCall, ToolCall, ToolCallChunk
@@ -59,19 +59,6 @@ class _Call:
     extra_content: Any = None
 
 
-class Said(NamedTuple):
-    """What a chunk brought.
-
-    Attributes:
-        is_revoked: True if what was returned before is void: its text was thoughts, or its thoughts were the answer.
-            `thought` or `text` repeats it.
-    """
-
-    text: str = ""
-    thought: str = ""
-    is_revoked: bool = False
-
-
 class AnswerBuilder:
     """Collects chunks and builds the answer or raises an error.
 
@@ -102,8 +89,11 @@ class AnswerBuilder:
         self._has_choice = False
         self.has_chunk = False
 
-    def add(self, chunk: BaseMessage) -> Said:
-        """Adds the next chunk and returns its text and its thoughts, without what may be the beginning of a tag."""
+    def add(self, chunk: BaseMessage) -> Split:
+        """Adds the next chunk and returns its text and its thoughts, without what may be the beginning of a tag.
+
+        If what was returned before is void, `thought` or `text` repeats it.
+        """
         if not isinstance(chunk, AIMessage):
             msg = f"the stream brought a {chunk.type} message"
             raise BadResponseError(msg)
@@ -140,7 +130,7 @@ class AnswerBuilder:
             )
         return split
 
-    def end(self) -> Said:
+    def end(self) -> Split:
         """Returns what was kept back; call it once, after the last chunk and before `build`."""
         split, is_cut = self._take(self._splitter.end()), self._finish_reason in (None, _BROKEN, "length")
         self.ends_alone = self._splitter.has_ended_alone or (self.ends_alone and is_cut)
@@ -148,16 +138,16 @@ class AnswerBuilder:
             return split
         # It didn't think: its text was only held to be thoughts.
         self._pieces, self._thoughts = ["".join(self._thoughts)], []
-        return Said(text=self._pieces[0], is_revoked=True)
+        return Split(text=self._pieces[0], is_revoked=True)
 
-    def _take(self, split: Split, beside: str = "") -> Said:
+    def _take(self, split: Split, beside: str = "") -> Split:
         if split.is_revoked:
             self._thoughts += self._pieces
             self._pieces.clear()
         self._thoughts += [thought for thought in (beside, split.thought) if thought]
         self._pieces.append(split.text)
         thought = "".join(self._thoughts) if split.is_revoked else beside + split.thought
-        return Said(split.text, thought, is_revoked=split.is_revoked)
+        return split._replace(thought=thought)
 
     @property
     def thoughts(self) -> str:

@@ -7,6 +7,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from graph.core.text import estimate_tokens
@@ -63,7 +64,6 @@ class Embedder:
         self._url = url
         self._key = key
         self._clock = clock
-        self._client: AsyncOpenAI | None = None
         self._failed_at: float | None = None
         self._most: int | None = None  # texts at once
         self._most_chars = _TEXT_CHARS[0]
@@ -121,7 +121,7 @@ class Embedder:
 
     def _ask(self, texts: Sequence[str], deadline_seconds: float, stop: threading.Event | None) -> Embedded:
         body = {"model": self.model, "input": list(texts)}
-        client = self._open()
+        client = self._client
         answer = self._caller.run(
             lambda: client.post("/embeddings", cast_to=object, body=body), deadline_seconds=deadline_seconds, stop=stop
         )
@@ -132,14 +132,13 @@ class Embedder:
         vectors = _vectors_of(answer, len(texts))
         return Embedded(vectors, tokens if isinstance(tokens, int) and tokens > 0 else sum(map(estimate_tokens, texts)))
 
-    def _open(self) -> AsyncOpenAI:
+    @cached_property
+    def _client(self) -> AsyncOpenAI:
         from openai import AsyncOpenAI  # noqa: PLC0415  # slow to import, and the offline model never needs it
 
-        if self._client is None:
-            self._client = AsyncOpenAI(
-                api_key=self._key, base_url=self._url, max_retries=0, timeout=None, http_client=self._connect()
-            )
-        return self._client
+        return AsyncOpenAI(
+            api_key=self._key, base_url=self._url, max_retries=0, timeout=None, http_client=self._connect()
+        )
 
 
 def _joined(parts: Sequence[Embedded]) -> Embedded:

@@ -56,7 +56,7 @@ def _read_by(read: Callable[[str], object]) -> BeforeValidator:
 
 
 _T = TypeVar("_T")
-_Listed = Annotated[_T, NoDecode, _read_by(lambda text: [part for cut in text.split(",") if (part := cut.strip())])]
+_Listed = Annotated[_T, NoDecode, _read_by(read_list)]
 _Token = Annotated[SecretStr, _read_by(lambda text: check_token(text.strip()))]
 
 
@@ -132,7 +132,7 @@ class Settings(BaseSettings):
     turnfold_hosts: _Listed[tuple[str, ...]] = ()
     chat_api_token: _Token | None = None
     chat_api_tokens: Annotated[tuple[ApiToken, ...], NoDecode, _read_by(read_tokens)] = ()
-    chat_api_personal: Annotated[tuple[str, ...], NoDecode, _read_by(read_list)] = ()
+    chat_api_personal: _Listed[tuple[str, ...]] = ()
     chat_api_origins: _Listed[tuple[str, ...]] = ()
     metrics_token: _Token | None = None
 
