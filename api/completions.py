@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,15 +23,17 @@ from api.event_stream import STALLED_SECONDS, EventQueue, EventStream
 from api.middleware import ApiClient
 from api.problem import BY_CODE, Problem, ProblemError, message_too_long
 from api.request import (
+    DEFAULT_ID,
     LEFT_OUT,
     MATCHED,
+    PLAIN,
+    PREFIX,
     SESSION,
     TURN,
     CompletionBody,
     ParsedRequest,
     check_known,
-    list_models,
-    model_entry,
+    parse_model_id,
     parse_request,
 )
 from api.route_table import EVENTS, Call, Operation
@@ -42,6 +44,8 @@ from graph.value.event import LeftOut
 PATIENCE_SECONDS: Final = 10.0
 # Separate from the threads of the page and the other routes, so that neither blocks the other.
 _THREADS: Final = 16
+# The date of the first version: models don't report their own.
+_CREATED: Final = 1_767_225_600
 _LEFT: Final = Problem(499, "client_left", "The client closed the connection.")
 
 
@@ -191,13 +195,25 @@ async def _watch_leaving(receive: Receive, queue: EventQueue) -> None:
 
 
 def _list_models(call: Call) -> dict[str, Any]:
-    """Lists the models, each with and without memory."""
-    return list_models(call.service.completions.models())
+    """Lists the models, the default first, each with and without memory."""
+    windows = call.service.completions.models()
+    ids = [DEFAULT_ID, *(f"{PREFIX}{name}" for name in windows)]
+    entries = [_entry(model_id + suffix, windows) for model_id in ids for suffix in ("", PLAIN)]
+    return {"object": "list", "data": entries}
 
 
 def _get_model(call: Call) -> dict[str, Any]:
     """Returns one model."""
-    return model_entry(call.path["model_id"].rstrip("/"), call.service.completions.models())
+    model_id, windows = call.path["model_id"].rstrip("/"), call.service.completions.models()
+    check_known(model_id, windows)
+    return _entry(model_id, windows)
+
+
+def _entry(model_id: str, windows: Mapping[str, int]) -> dict[str, Any]:
+    name, _ = parse_model_id(model_id)
+    window = windows.get(name) if name else next(iter(windows.values()), None)
+    known = {} if window is None else {"context_length": window}
+    return {"id": model_id, "object": "model", "created": _CREATED, "owned_by": "turnfold", **known}
 
 
 class ModelEntry(TypedDict):

@@ -185,14 +185,12 @@ def chat_of(messages: Sequence[SentMessage]) -> tuple[ClientMessage, ...]:
 # Not named like OpenAI's models: clients send `gpt-5…` and `o…` to other routes, with other fields.
 DEFAULT_ID: Final = "turnfold"
 PREFIX: Final = "turnfold/"
-_PLAIN: Final = ":plain"
-# The date of the first version: models don't report their own.
-_CREATED: Final = 1_767_225_600
+PLAIN: Final = ":plain"
 
 
 def parse_model_id(model_id: str) -> tuple[str, bool]:
     """Returns the model's name, "" for the default, and whether the answer is made without memory (`:plain`)."""
-    name = model_id.removesuffix(_PLAIN)
+    name = model_id.removesuffix(PLAIN)
     return ("" if name == DEFAULT_ID else name.removeprefix(PREFIX)), name != model_id
 
 
@@ -205,26 +203,6 @@ def check_known(model_id: str, names: Collection[str]) -> None:
     if name and names and name not in names:
         message = "There is no model of this name. GET /v1/models lists them."
         raise refused("model_not_found", message, "model", status=404)
-
-
-def list_models(windows: Mapping[str, int]) -> dict[str, Any]:
-    """Returns the body of `/v1/models`: the default and each model, with and without memory."""
-    ids = [DEFAULT_ID, *(f"{PREFIX}{name}" for name in windows)]
-    entries = [_entry(model_id + suffix, windows) for model_id in ids for suffix in ("", _PLAIN)]
-    return {"object": "list", "data": entries}
-
-
-def model_entry(model_id: str, windows: Mapping[str, int]) -> dict[str, Any]:
-    """Returns the body of `/v1/models/{id}`. Raises `ProblemError` (404)."""
-    check_known(model_id, windows)
-    return _entry(model_id, windows)
-
-
-def _entry(model_id: str, windows: Mapping[str, int]) -> dict[str, Any]:
-    name, _ = parse_model_id(model_id)
-    window = windows.get(name) if name else next(iter(windows.values()), None)
-    known = {} if window is None else {"context_length": window}
-    return {"id": model_id, "object": "model", "created": _CREATED, "owned_by": "turnfold", **known}
 
 
 SESSION: Final = "X-Turnfold-Session"
