@@ -7,7 +7,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -401,17 +401,13 @@ def _retry_in(words: str) -> float | None:
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Returns the seconds to wait by a Retry-After header (a number or a date); None without a valid one."""
-    exact, value = headers.get("retry-after-ms"), headers.get("retry-after")
-    with suppress(ValueError):
-        if exact is not None and math.isfinite(float(exact)):
-            return max(0.0, float(exact) / 1000)
-    if value is None:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(value).timestamp() - time.time()
-        except ValueError:
-            return None
-    return None if math.isnan(seconds) else max(0.0, seconds)
+    ways: tuple[tuple[str, Callable[[str], float]], ...] = (
+        ("retry-after-ms", lambda sent: float(sent) / 1000),
+        ("retry-after", float),
+        ("retry-after", lambda sent: parsedate_to_datetime(sent).timestamp() - time.time()),
+    )
+    for name, read in ways:
+        with suppress(KeyError, ValueError):
+            if not math.isnan(seconds := read(headers[name])):
+                return max(0.0, seconds)
+    return None
