@@ -16,7 +16,7 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 # Compiled modules are kept, or each process of a run compiles them all.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run check test test-all test-clients lint unit fast slow lock bench-store bench-page bench-context bench-quality bench-api bench-local load fault attack backup restore export import migrate
+.PHONY: help run check test test-all test-clients lint unit fast slow lock bench-store bench-turn bench-page bench-context bench-quality bench-api bench-local load fault attack backup restore export import migrate
 
 help:
 	@echo "make run        opens the chat on http://localhost:8501"
@@ -25,7 +25,7 @@ help:
 	@echo "make test-all   test, and all that is slow: fifteen minutes more"
 	@echo "make test-clients   clients of PyPI over the server: five minutes the first time, then one"
 	@echo "make backup [TO=file]  restore FROM=file  export TO=file  import FROM=file  migrate FROM=file TO=url"
-	@echo "make fault | attack | load | bench-store | bench-page | bench-context | bench-quality | bench-api | bench-local"
+	@echo "make fault | attack | load | bench-store | bench-turn | bench-page | bench-context | bench-quality | bench-api | bench-local"
 
 # PORT=<number> chooses another port.
 run: $(RUNS)
@@ -69,6 +69,10 @@ test-clients: $(TESTS)
 
 bench-store: $(TESTS)
 	$(BIN)/python -m bench.store
+
+# Statements, transactions and CPU of a turn beside a bare LangGraph's; WHERE=1 lists what the statements come from.
+bench-turn: $(TESTS)
+	$(BIN)/python -m bench.turn $(if $(WHERE),--where)
 
 # Needs a Chromium: the page beside a bare Streamlit chat over the same endpoint.
 bench-page: $(TESTS)

@@ -115,7 +115,8 @@ def main(summary_seconds: float) -> None:
         pace = next((pace for prefix, pace in PACES.items() if word.startswith(prefix)), None)
         if pace is not None:
             return StreamingResponse(events(word, pace, came_at), media_type="text/event-stream")
-        summary = _summary_for(" ".join(str(message["content"]) for message in body["messages"]))
+        request = " ".join(str(message["content"]) for message in body["messages"])
+        summary = summary_for(request, int((_MOST_CHARS.findall(request) or ["300"])[-1]))
         await asyncio.sleep(summary_seconds)
         if body.get("stream"):
             return Response(_event(summary) + _END, media_type="text/event-stream")
@@ -148,11 +149,12 @@ def main(summary_seconds: float) -> None:
     uvicorn.Server(config).run([listener])
 
 
-def _summary_for(request: str) -> str:
-    most_chars = int((_MOST_CHARS.findall(request) or ["300"])[-1]) * _SUMMARY_SHARE
-    lines = ["- 요청과 답: " + ", ".join(dict.fromkeys(_NAME.findall(request))), *_SUMMARY]
+def summary_for(source: str, most_chars: int) -> str:
+    """Returns a summary of nearly the most characters."""
+    longest = most_chars * _SUMMARY_SHARE
+    lines = ["- 요청과 답: " + ", ".join(dict.fromkeys(_NAME.findall(source))), *_SUMMARY]
     lengths = accumulate(len(line) + 1 for line in lines)
-    return "\n".join(line for line, chars in zip(lines, lengths, strict=True) if chars <= most_chars)
+    return "\n".join(line for line, chars in zip(lines, lengths, strict=True) if chars <= longest)
 
 
 def _milliseconds_since(came_at: float) -> int:
