@@ -70,9 +70,10 @@ test-clients: $(TESTS)
 bench-store: $(TESTS)
 	$(BIN)/python -m bench.store
 
-# Statements, transactions and CPU of a turn beside a bare LangGraph's; WHERE=1 lists what the statements come from.
+# Needs a Chromium: statements, transactions and CPU of a turn beside a bare LangGraph and a bare Streamlit chat, and what idle
+# tabs cost. ONLY=service|page does one part; WHERE=1 lists who sends the statements.
 bench-turn: $(TESTS)
-	$(BIN)/python -m bench.turn $(if $(WHERE),--where)
+	$(BIN)/python -m bench.turn $(if $(ONLY),--only $(ONLY)) $(if $(WHERE),--where)
 
 # Needs a Chromium: the page beside a bare Streamlit chat over the same endpoint.
 bench-page: $(TESTS)

@@ -34,7 +34,7 @@ SLOW_SECONDS = 2.0
 _SENTENCE = "회의는 10월 14일이며 예산은 1,200만 원입니다. The plan stays as it is, and the tests come first. "
 ANSWER = "\n\n".join([_SENTENCE * 4] * 4)
 _MOST_CHARS = re.compile(r"많아도 ([0-9]+)자")
-_NAME = re.compile(r"\b(?:begin-|end-)?(?:now|ask|endless|load)-[\w-]+")
+_NAME = re.compile(r"\b(?:begin-|end-)?(?:now|word|ask|endless|load)-[\w-]+")
 _SUMMARY_SHARE = 0.9
 _WHO = ("일정", "예산", "개발", "디자인", "시험", "문서", "운영", "고객", "보안", "품질", "교육", "번역")
 _WHAT = (
@@ -61,6 +61,7 @@ def _pieces(text: str, count: int) -> list[str]:
 
 PACES = {
     "now-": Pace(0.0, 0.0, _pieces(ANSWER, 100)),
+    "word-": Pace(0.0, 0.005, _pieces(ANSWER, 100)),  # each comes alone, as from a model
     "ask-": Pace(0.3, 0.03, _pieces(ANSWER, 100)),
     "endless-": Pace(0.3, 0.03, _pieces(ANSWER, 100) * 10),
     "load-": Pace(0.5, 0.05, ["회의는 10월 14일이며 the tests come first. "] * 60),

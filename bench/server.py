@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -24,13 +24,24 @@ class App(NamedTuple):
 
 
 @contextmanager
-def started(folder: Path, settings: Mapping[str, str], *, script: Path = PRODUCT, port: int = 0) -> Iterator[App]:
-    """Runs an app in a folder, with no other settings than these; what it says goes to the file `log` there."""
+def started(
+    folder: Path,
+    settings: Mapping[str, str],
+    *,
+    script: Path = PRODUCT,
+    port: int = 0,
+    runner: Sequence[str] = ("streamlit",),
+) -> Iterator[App]:
+    """Runs an app in a folder, with no other settings than these; what it says goes to the file `log` there.
+
+    `runner` is the module that runs it, with what it takes before Streamlit's own arguments.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     port = port or free_port()
     retained = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     own = {"TURNFOLD_DATA_DIR": str(folder / "data")}
-    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless=true", f"--server.port={port}"]
+    arguments = ["run", str(script), "--server.headless=true", f"--server.port={port}"]
+    command = [sys.executable, "-m", *runner, *arguments]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             command, cwd=folder, env={**retained, **own, **settings}, stdout=log, stderr=subprocess.STDOUT

@@ -155,6 +155,11 @@ def cpu_seconds(pid: int) -> float:
     return 0.0
 
 
+def memory(pid: int) -> float:
+    """Returns what a process holds, in MiB."""
+    return _status(pid, "VmRSS") / MEGABYTE
+
+
 def _status(pid: int, name: str) -> int:
     with suppress(OSError):
         found = re.search(rf"^{name}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)

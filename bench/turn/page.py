@@ -1,0 +1,183 @@
+"""A turn on the page beside a bare Streamlit chat, the opening of a chat, and tabs that nobody touches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from playwright.sync_api import Browser, BrowserContext
+
+from bench.attack.watch import cpu_seconds, memory
+from bench.browser import ENDING, SETTLED, WINDOW, Chat, Wire, opened_browser
+from bench.page import BARE
+from bench.report import Requirement, table
+from bench.server import PRODUCT, ROOT, App, model_settings, started
+from bench.turn.counted import Turn, bound, kind_of, print_counted, records_of
+from bench.turn.session import fill, settings_of
+from bench.turn.statement import Counts, counting_at
+from graph.server.settings import Settings
+from tests.fake.port import free_port
+
+MOST_OF_TURN = 45
+MOST_OF_OPENING = 20
+MAX_CPU_RATIO = 2.0
+MOST_A_SECOND = 1  # for all idle tabs together
+MAX_IDLE_SHARE = 0.01  # of a core, for ten of them
+TABS = (0, 1, 10, 50)
+_OPENED = "opened-session"
+_OPENED_TURNS = 200
+_IDLE = "idle-session-{}"
+_IDLE_TURNS = 4  # so that there is a fold to be shown
+_COUNTED_TURNS = 6
+_OPENINGS = 3
+_REST_SECONDS = 2.0  # the folds of a turn are made by then, and the page shows them
+_SETTLE_SECONDS = 5.0
+_COUNT_SECONDS = 10.0
+_CPU_SECONDS = 20.0
+
+
+class Server(NamedTuple):
+    """A server that is measured: its process and port, and where it is asked for its counts."""
+
+    app: App
+    count_port: int = 0
+
+
+class Idle(NamedTuple):
+    """What a server does for tabs that nobody touches: share of a core, MiB, statements a second."""
+
+    share: float
+    memory: float
+    statements: float = 0.0
+
+
+def measure(stack: ExitStack, folder: Path, url: str, *, rounds: int, has_where: bool) -> Iterator[Requirement]:
+    """Measures the page in a browser, before servers of its own."""
+    settings = settings_of(folder / "page", url)
+    fill(settings, [_OPENED], _OPENED_TURNS)
+    fill(settings, map(_IDLE.format, range(TABS[-1])), _IDLE_TURNS)
+    environment = model_settings(url)
+    port = free_port()
+    runner = ("bench.turn.statement", str(port))
+    counted = {**environment, "PYTHONPATH": str(ROOT)}
+    ours = Server(stack.enter_context(started(folder / "page", counted, runner=runner)), port)
+    past = {"PAST_TURNS": "0", "PAST_TEXT": ""}
+    bare = Server(stack.enter_context(started(folder / "bare", {**environment, **past}, script=BARE)))
+    browser = stack.enter_context(opened_browser())
+    yield from _measure_turns(browser, ours, bare, settings, rounds, has_where=has_where)
+    yield from _measure_opening(browser, ours, has_where=has_where)
+    yield from _measure_idle(browser, ours, bare, has_where=has_where)
+
+
+def _measure_turns(
+    browser: Browser, ours: Server, bare: Server, settings: Settings, rounds: int, *, has_where: bool
+) -> Iterator[Requirement]:
+    """Counts turns of our page, then compares the CPU of both, by turns."""
+    with ExitStack() as stack:
+        chats = []
+        for server, ending in ((bare, ""), (ours, ENDING)):
+            wire = stack.enter_context(closing(Wire(server.app.port)))
+            context = stack.enter_context(closing(browser.new_context(**WINDOW)))
+            chats.append(Chat(context, wire, ending=ending))
+        bare_chat, our_chat = chats
+        for turn in (1, 2):  # with them a server reads modules, and the session has its title
+            bare_chat.ask(_question(turn), turn)
+            our_chat.ask(_question(turn), turn)
+        our_chat.page.wait_for_timeout(_REST_SECONDS * 1_000)
+        turns = [_counted(our_chat, ours, settings, turn) for turn in range(3, 3 + _COUNTED_TURNS)]
+        print_counted("a turn on the page", {f"turns 3 to {2 + _COUNTED_TURNS}": turns}, has_where=has_where)
+        yield bound("a turn on the page, median", median(turn.size for turn in turns), MOST_OF_TURN)
+        taken: tuple[list[float], list[float]] = ([], [])
+        first = 3 + _COUNTED_TURNS
+        for turn in range(first, first + rounds):
+            for chat, server, seconds in zip(chats, (bare, ours), taken, strict=True):
+                before = cpu_seconds(server.app.process.pid)
+                _ask(chat, turn)
+                seconds.append(cpu_seconds(server.app.process.pid) - before)
+    theirs, mine = map(median, taken)
+    print(f"the server's CPU of a turn on the page, median of {rounds}")
+    print(f"  bare Streamlit {theirs * 1_000:6.0f} ms\n  ours           {mine * 1_000:6.0f} ms", flush=True)
+    words = f"the server's CPU beside a bare Streamlit chat  ratio {mine / theirs:.2f} (at most {MAX_CPU_RATIO})"
+    yield mine / theirs <= MAX_CPU_RATIO, words
+
+
+def _counted(chat: Chat, server: Server, settings: Settings, turn: int) -> Turn:
+    before = records_of(settings)
+    with counting_at(server.count_port) as counts:
+        _ask(chat, turn)
+    return Turn(kind_of(before, records_of(settings)), counts)
+
+
+def _ask(chat: Chat, turn: int) -> None:
+    chat.ask(_question(turn), turn)
+    chat.page.wait_for_timeout(_REST_SECONDS * 1_000)
+
+
+def _question(turn: int) -> str:
+    return f"ask-{turn} 지금까지의 일과 남은 예산을 알려 주세요."
+
+
+def _measure_opening(browser: Browser, ours: Server, *, has_where: bool) -> Iterator[Requirement]:
+    openings = []
+    for _ in range(_OPENINGS):
+        with closing(browser.new_context(**WINDOW)) as context, counting_at(ours.count_port) as counts:
+            _open(context, ours, f"/?session={_OPENED}")
+            time.sleep(1)  # what is drawn once more behind the first sight
+        openings.append(Turn("no fold", counts))
+    title = f"a chat of {_OPENED_TURNS} turns"
+    print_counted("opening on the page", {title: openings}, has_where=has_where)
+    yield bound(f"opening {title}", max(opening.size for opening in openings), MOST_OF_OPENING)
+
+
+def _open(context: BrowserContext, server: Server, path: str) -> None:
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    page.goto(f"http://127.0.0.1:{server.app.port}{path}")
+    page.wait_for_selector(SETTLED)
+
+
+def _measure_idle(browser: Browser, ours: Server, bare: Server, *, has_where: bool) -> Iterator[Requirement]:
+    mine, counts = _idle(browser, ours, f"/?session={_IDLE}")
+    theirs, _ = _idle(browser, bare, "/")
+    head = ("idle tabs", "statements a second", "of a core", "MiB", "bare: of a core", "MiB")
+    rows = (
+        (
+            str(tabs),
+            f"{our.statements:.1f}",
+            *(figure for each in (our, their) for figure in (f"{each.share:.2%}", f"{each.memory:.0f}")),
+        )
+        for tabs, our, their in zip(TABS, mine, theirs, strict=True)
+    )
+    print("\n".join(table(head, rows)), flush=True)
+    if has_where:
+        seconds = round(_COUNT_SECONDS)
+        print_counted("idle tabs", {f"{TABS[-1]} tabs for {seconds} s": [Turn("no fold", counts)]}, has_where=True)
+    for tabs, idle in list(zip(TABS, mine, strict=True))[1:]:
+        words = f"{tabs} idle tabs, {idle.statements:.1f} statements a second in all (at most {MOST_A_SECOND})"
+        yield idle.statements <= MOST_A_SECOND, words
+    share = mine[TABS.index(10)].share - mine[0].share
+    yield share <= MAX_IDLE_SHARE, f"10 idle tabs, {share:.4f} of a core (at most {MAX_IDLE_SHARE})"
+
+
+def _idle(browser: Browser, server: Server, path: str) -> tuple[list[Idle], Counts]:
+    """Opens more and more tabs, each on a session of its own; returns what was measured, and the counts of the last."""
+    found, counts = [], Counts()
+    process_id = server.app.process.pid
+    with closing(browser.new_context(**WINDOW)) as context:
+        for tabs in TABS:
+            for number in range(len(context.pages), tabs):
+                _open(context, server, path.format(number))
+            time.sleep(_SETTLE_SECONDS)
+            if server.count_port:
+                with counting_at(server.count_port) as counts:
+                    time.sleep(_COUNT_SECONDS)
+            before = cpu_seconds(process_id)
+            time.sleep(_CPU_SECONDS)
+            share = (cpu_seconds(process_id) - before) / _CPU_SECONDS
+            found.append(Idle(share, memory(process_id), len(counts.statements) / _COUNT_SECONDS))
+            print(f"  {tabs} tabs: {found[-1]}", flush=True)
+    return found, counts
