@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from statistics import median
@@ -57,6 +57,7 @@ class Idle(NamedTuple):
 
 def measure(stack: ExitStack, folder: Path, url: str, *, rounds: int, has_where: bool) -> Iterator[Requirement]:
     """Measures the page in a browser, before servers of its own."""
+    print("filling the page's sessions", flush=True)
     settings = settings_of(folder / "page", url)
     fill(settings, [_OPENED], _OPENED_TURNS)
     fill(settings, map(_IDLE.format, range(TABS[-1])), _IDLE_TURNS)
@@ -76,7 +77,7 @@ def measure(stack: ExitStack, folder: Path, url: str, *, rounds: int, has_where:
 def _measure_turns(
     browser: Browser, ours: Server, bare: Server, settings: Settings, rounds: int, *, has_where: bool
 ) -> Iterator[Requirement]:
-    """Counts turns of our page, then compares the CPU of both, by turns."""
+    """Compares the CPU of turns on both pages, one by one, then counts turns of ours."""
     with ExitStack() as stack:
         chats = []
         for server, ending in ((bare, ""), (ours, ENDING)):
@@ -88,21 +89,27 @@ def _measure_turns(
             bare_chat.ask(_question(turn), turn)
             our_chat.ask(_question(turn), turn)
         our_chat.page.wait_for_timeout(_REST_SECONDS * 1_000)
-        turns = [_counted(our_chat, ours, settings, turn) for turn in range(3, 3 + _COUNTED_TURNS)]
-        print_counted("a turn on the page", {f"turns 3 to {2 + _COUNTED_TURNS}": turns}, has_where=has_where)
-        yield bound("a turn on the page, median", median(turn.size for turn in turns), MOST_OF_TURN)
-        taken: tuple[list[float], list[float]] = ([], [])
-        first = 3 + _COUNTED_TURNS
-        for turn in range(first, first + rounds):
-            for chat, server, seconds in zip(chats, (bare, ours), taken, strict=True):
+        taken: dict[str, list[float]] = {"bare Streamlit": [], "ours": []}
+        for turn in range(3, 3 + rounds):
+            for chat, server, seconds in zip(chats, (bare, ours), taken.values(), strict=True):
                 before = cpu_seconds(server.app.process.pid)
                 _ask(chat, turn)
                 seconds.append(cpu_seconds(server.app.process.pid) - before)
-    theirs, mine = map(median, taken)
-    print(f"the server's CPU of a turn on the page, median of {rounds}")
-    print(f"  bare Streamlit {theirs * 1_000:6.0f} ms\n  ours           {mine * 1_000:6.0f} ms", flush=True)
-    words = f"the server's CPU beside a bare Streamlit chat  ratio {mine / theirs:.2f} (at most {MAX_CPU_RATIO})"
-    yield mine / theirs <= MAX_CPU_RATIO, words
+        yield _cpu(taken, f"turns 3 to {2 + rounds}")
+        first, last = 3 + rounds, 2 + rounds + _COUNTED_TURNS
+        turns = [_counted(our_chat, ours, settings, turn) for turn in range(first, last + 1)]
+        print_counted("a turn on the page", {f"turns {first} to {last}": turns}, has_where=has_where)
+        yield bound("a turn on the page, median", median(turn.size for turn in turns), MOST_OF_TURN)
+
+
+def _cpu(taken: Mapping[str, Sequence[float]], turns: str) -> Requirement:
+    theirs, ours = map(median, taken.values())
+    print(f"the server's CPU of a turn on the page, {turns}, medians")
+    for title, seconds in taken.items():
+        listed = " ".join(f"{each * 1_000:.0f}" for each in seconds)
+        print(f"  {title:16} {median(seconds) * 1_000:6.0f} ms   by turns {listed}", flush=True)
+    words = f"CPU of the page's server beside a bare chat's  ratio {ours / theirs:.2f} (at most {MAX_CPU_RATIO})"
+    return ours / theirs <= MAX_CPU_RATIO, words
 
 
 def _counted(chat: Chat, server: Server, settings: Settings, turn: int) -> Turn:
