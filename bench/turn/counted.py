@@ -55,7 +55,11 @@ def kind_of(before: Records, after: Records) -> Kind:
 def print_counted(title: str, counted: Counted, *, has_where: bool) -> None:
     """Prints the table; `has_where`: and for each of its rows what the statements come from."""
     rows = [(name, _of_kinds(turns)) for name, turns in counted.items()]
-    listed = [(f"{name}, {kind}", found) for name, kinds in rows for kind, found in kinds.items()]
+    listed = [
+        (name if kinds.keys() == {"no fold"} else f"{name}, {kind}", found)
+        for name, kinds in rows
+        for kind, found in kinds.items()
+    ]
     print("\n".join(table((title, *_HEAD[1:]), (_row(name, turns) for name, turns in listed))), flush=True)
     for name, turns in listed if has_where else ():
         print("\n".join(_where(name, turns)), flush=True)
