@@ -15,9 +15,7 @@ from typing import Final, Literal
 
 from graph.core.ledger import ledger_tokens, standing
 from graph.core.open_question import without_question
-from graph.core.pin import STANDING
-from graph.core.snapshot import SessionSnapshot, without_overlap
-from graph.core.text import estimate_tokens
+from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import label_of, labelled, text_of
 from graph.fold.extract import TermCounts, count_terms
 from graph.fold.fact_line import without_line
@@ -39,7 +37,8 @@ from graph.node.job_queue import JobQueue, Lane
 from graph.server.newest import Newest
 from graph.store.active import DISCARDED_CODE
 from graph.store.archive import Archive
-from graph.store.call import CallStore
+from graph.store.call import RecentCalls
+from graph.store.state import SessionState
 from graph.store.stores import ChatStores
 from graph.strategy.base import Strategy, first_turn
 from graph.value.error import (
@@ -63,13 +62,13 @@ class LastInputs:
     """The last inputs of the newest sessions, in memory only: after a restart and on other servers folds are quoted.
 
     Args:
-        calls: The calls of the sessions, with what the endpoint reported of them.
+        recent: Returns what the endpoint reported of a session's last calls.
         mode: Returns "auto" to ask in place where the endpoint's cache makes that cheaper, "always" to do so wherever
             it's possible, "never" to quote.
     """
 
-    def __init__(self, calls: CallStore, mode: Callable[[], InPlaceMode]) -> None:
-        self._calls = calls
+    def __init__(self, recent: Callable[[str], RecentCalls], mode: Callable[[], InPlaceMode]) -> None:
+        self._recent = recent
         self._mode = mode
         self._inputs: Newest[str, LastInput] = Newest(_MOST_INPUTS)
 
@@ -112,7 +111,7 @@ class LastInputs:
         if request is None or not self._fits(session_id, last, request, spec, summariser):
             return None
         if self._mode() == "auto":
-            is_cached = self._calls.reads_cache(session_id)
+            is_cached = self._recent(session_id).reads_cache
             if not is_cached or price_in_place(last, request) >= price_quoted(spec, summariser.source_tokens):
                 return None
         return request
@@ -121,7 +120,7 @@ class LastInputs:
         self, session_id: str, last: LastInput, request: SummaryRequest, spec: FoldSpec, summariser: ModelSummariser
     ) -> bool:
         answer_tokens = summariser.answer_limit_tokens(spec) or request.most_chars
-        input_tokens = self._calls.fit(session_id).tokens(input_tokens_in_place(last, request))
+        input_tokens = self._recent(session_id).correction.tokens(input_tokens_in_place(last, request))
         return input_tokens + answer_tokens <= summariser.window_tokens
 
 
@@ -222,7 +221,7 @@ class FoldWorker:
         deadline_seconds: float | None,
         quiet_seconds: float = 0.0,
     ) -> None:
-        self.last_inputs = LastInputs(stores.calls, lambda: models.in_place)
+        self.last_inputs = LastInputs(lambda session_id: stores.state(session_id).calls, lambda: models.in_place)
         self._stores = stores
         self._models = models
         self._spending = spending
@@ -244,28 +243,15 @@ class FoldWorker:
         self, session_id: str, *, complete_turns: int, rate: float, from_turn: int = 1, time_zone: str = ""
     ) -> SessionSnapshot:
         """Reads a session's snapshot: its active records, and the uncovered messages from `from_turn` on."""
-        with self._stores.database.reading():
-            active, raw, _ = self._stores.context(session_id, from_turn=from_turn)
-            front = {kind: self._stores.blocks.newest(session_id, kind) for kind in STANDING}
-            language = self._stores.language(session_id)
-            first = raw[0].turn if raw else complete_turns + 1
-            return SessionSnapshot(
-                complete_turns,
-                active,
-                raw,
-                rate,
-                self._stores.calls.correction(session_id),
-                self._stores.sessions.restored_tokens(session_id),
-                language=language,
-                front_tokens={kind: estimate_tokens(block.text) for kind, block in front.items() if block},
-                pin_tokens=sum(pin.tokens(language) for pin in self._stores.pinned(session_id)),
-                undone=self._stores.versions.undone_merges(session_id),
-                set_aside=without_overlap(self._stores.records.set_aside(session_id), active),
-                imported=self._stores.turns.imported(session_id, first, complete_turns),
-                time_zone=time_zone or self._zones.get(session_id) or "",
-                reads_cache=self._stores.calls.reads_cache(session_id),
-                fold_when=self._stores.sessions.fold_when(session_id),
-            )
+        state = self._stores.state(session_id, from_turn=from_turn)
+        return self.snapshot_of(state, complete_turns=complete_turns, rate=rate, time_zone=time_zone)
+
+    def snapshot_of(
+        self, state: SessionState, *, complete_turns: int, rate: float, time_zone: str = ""
+    ) -> SessionSnapshot:
+        """Returns a session's snapshot; its records have their days in this zone, or in the last that was given."""
+        time_zone = time_zone or self._zones.get(state.row.session_id) or ""
+        return state.snapshot(complete_turns=complete_turns, rate=rate, time_zone=time_zone)
 
     def hold(self, session_id: str) -> None:
         """A turn begins: on one slot folds give way to it until `release`; elsewhere they go on beside it."""
@@ -297,7 +283,7 @@ class FoldWorker:
         """
         summariser = self._models.summariser(model)
         room_tokens = ledger_tokens(self._models.input_tokens(model))
-        spec = replace(spec, language=self._stores.language(session_id), ledger_tokens=room_tokens)
+        spec = replace(spec, language=self._stores.state(session_id).language, ledger_tokens=room_tokens)
         key = source_key(spec, model=summariser.name, prompt_version=summariser.prompt_version)
         return FoldPlan(session_id, owner, spec, summariser, key)
 
@@ -434,16 +420,15 @@ class FoldWorker:
         The first failure drops the rest, so a failing summariser is asked for one block per turn. A block for which
         three calls failed isn't tried again; the next turn picks sentences for it.
         """
-        with self._stores.database.reading():
-            session, last = self._stores.sessions.get(session_id, owner), self._stores.turns.last(session_id)
-            if last is None:
-                return
-            snapshot = self.snapshot(
-                session_id,
-                complete_turns=last.number - last.is_open,
-                rate=session.compression_rate,
-                from_turn=first_turn(strategy, last.number),
-            )
+        session = self._stores.sessions.get(session_id, owner)
+        if session.turn_count == 0:
+            return
+        snapshot = self.snapshot(
+            session_id,
+            complete_turns=session.turn_count - session.is_open,
+            rate=session.compression_rate,
+            from_turn=first_turn(strategy, session.turn_count),
+        )
         try:
             snapshot = snapshot.within(self._models.input_tokens(session.model))
             plans = [
@@ -605,17 +590,17 @@ class FoldWorker:
         """Returns the fold with what else is known of its session: other records, the last input and the ledger."""
         spec, session_id = plan.spec, plan.session_id
         with self._stores.database.reading():
-            active, strikes = self._stores.records.active(session_id), self._stores.sessions.strikes(session_id)
+            state = self._stores.state(session_id)
             lines = self._stores.records.ledger_lines(session_id, before=spec.from_position)
         if spec.is_merge:
-            behind = [each for each in active if each.from_position > spec.to_position]
+            behind = [each for each in state.active if each.from_position > spec.to_position]
             labels = [label_of(each.turns, spec.language, each.days) for each in behind]
             texts = (without_line(without_question(each.summary)) for each in behind)
             spec = spec.followed_by([*map(labelled, labels, texts)])
         return replace(
             spec,
-            context="\n".join((self.last_inputs.texts(session_id), *(each.summary for each in active))),
-            ledger=tuple(standing(lines, strikes)),
+            context="\n".join((self.last_inputs.texts(session_id), *(each.summary for each in state.active))),
+            ledger=tuple(standing(lines, state.row.strikes)),
         )
 
     def _drafts(
@@ -662,7 +647,7 @@ class FoldWorker:
 
     def _has_cached_slot(self, session_id: str) -> bool:
         """Whether the server has one slot with the session's last call in it: the next reads what it adds alone."""
-        return self._models.has_one_slot and self._stores.calls.reads_cache(session_id)
+        return self._models.has_one_slot and self._stores.state(session_id).calls.reads_cache
 
     def _summarise(
         self, plan: FoldPlan, stop: threading.Event, lost: list[SummaryDraft]

@@ -68,7 +68,7 @@ class Guard:
         # The correction is at most 2, so an input below half of the limit needs no database query.
         if fit.model_input.sent_tokens * 2 < limit_tokens:
             return fit
-        correction = self._deps.stores.calls.fit(self._state["session_id"])
+        correction = self._deps.stores.state(self._state["session_id"]).calls.correction
         allowed_tokens = math.ceil(correction.sent_within(limit_tokens)) - 1
         if fit.model_input.sent_tokens > allowed_tokens:
             fit = self._without_ours(fit)
@@ -137,7 +137,7 @@ class Guard:
         if turn.strategy.whole_turns is None:
             return messages
         session_id, first = self._state["session_id"], max(1, turn.row.number - turn.strategy.whole_turns)
-        begin = self._deps.stores.sessions.context_begin(session_id)
+        begin = turn.state.row.context_from_position
         entries = self._deps.stores.archive.live_turns(session_id, first, turn.row.number - 1)
         held = {message.id: message for message in messages}  # with what their provider wants back
         earlier = [held.get(entry.message.id, entry.message) for entry in entries if entry.position > begin]
@@ -244,7 +244,7 @@ class LlmNode:
                 raise  # what a program was sent can't be taken back
             # The provider counts more tokens than we estimate, or has just told us its window: retry once with a
             # shorter input.
-            refused_tokens = int(deps.stores.calls.fit(state["session_id"]).tokens(sent_tokens))
+            refused_tokens = deps.stores.state(state["session_id"]).calls.correction.tokens(sent_tokens)
             limit_tokens = min(deps.models.input_tokens(turn.row.model), int(refused_tokens * _SHORTER_SHARE))
             fit = guard.fit(fit, limit_tokens=limit_tokens)
             if fit.model_input.sent_tokens >= sent_tokens:

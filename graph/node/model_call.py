@@ -132,7 +132,7 @@ class AnswerCall:
         if not deps.models.has_one_slot or (client and _LIMITS & client.sampling.keys()):
             return model
         window_tokens = deps.models.window_tokens(deps.models.known_name(self._turn.row.model))
-        sent_tokens = model_input.sent_tokens * deps.stores.calls.correction(self._turn.lease.session_id)
+        sent_tokens = model_input.sent_tokens * deps.stores.state(self._turn.lease.session_id).calls.ratio
         left_tokens = int((window_tokens - sent_tokens) * _ANSWER_SHARE)
         return model.bind(max_tokens=min(max(left_tokens, _LEAST_ANSWER_TOKENS), _MOST_ANSWER_TOKENS))
 
@@ -278,14 +278,13 @@ def looked_up(deps: NodeDeps, turn: TurnContext, question: str) -> str:
 def _turns_looked_up(deps: NodeDeps, turn: TurnContext, question: str, most_tokens: int) -> str:
     if not turn.strategy.sends_records or not turn.allows(RECALL_TOOL):
         return ""
-    folded = {number for record in deps.stores.records.active(turn.lease.session_id) for number in record.turns}
+    folded = {number for record in turn.state.active for number in record.turns}
     return look_up(_past_of(deps, turn), question, folded, turn.language, max_tokens=most_tokens)
 
 
 def _files_of(deps: NodeDeps, turn: TurnContext) -> Mapping[str, Attachment]:
     """Returns the long files of a chat since its last reset, which the user made to have earlier ones forgotten."""
-    session_id = turn.lease.session_id
-    return long_files(deps.stores.archive.whole_questions(session_id, deps.stores.first_turn(session_id)))
+    return long_files(deps.stores.archive.whole_questions(turn.lease.session_id, turn.state.first_turn))
 
 
 def _past_of(deps: NodeDeps, turn: TurnContext) -> PastTurns:
@@ -317,7 +316,7 @@ def past_turns(
         result_chars=deps.settings.tool_result_chars,
         find=find,
         read=partial(_whole_turns, deps, session_id),
-        first_turn=partial(deps.stores.first_turn, session_id),
+        first_turn=lambda: deps.stores.state(session_id).first_turn,
         unsaid=lambda query, first: search.unsaid(session_id, query, from_turn=first, before_turn=open_turn),
     )
 
@@ -336,7 +335,7 @@ def _whole_turns(deps: NodeDeps, session_id: str, first: int, last: int) -> list
 
 def _user_words(deps: NodeDeps, turn: TurnContext) -> Iterator[str]:
     session_id = turn.lease.session_id
-    entries = deps.stores.archive.live_turns(session_id, deps.stores.first_turn(session_id), turn.row.number)
+    entries = deps.stores.archive.live_turns(session_id, turn.state.first_turn, turn.row.number)
     return (text_of(entry.message) for entry in entries if isinstance(entry.message, HumanMessage))
 
 

@@ -15,7 +15,8 @@ from graph.node.builder import ChatGraph
 from graph.recognise.client_chain import EndedFingerprint
 from graph.store.database import Lease
 from graph.store.session import SessionRow
-from graph.store.stores import ChatStores, Context
+from graph.store.state import SessionState
+from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
 from graph.strategy.base import first_turn
 from graph.strategy.strategies import Strategies
@@ -48,9 +49,8 @@ class StateRecovery:
         for the user's word stays open.
         """
         session_id = lease.session_id
-        with self._stores.database.reading():
-            last = self._stores.turns.last(session_id)
-            context = self._context(session)
+        context = self._context(session)
+        last = context.last
         if context.left_out:
             self._stores.records.invalidate_from(lease, context.left_out[0].from_position)
         is_kept = keeps_waiting and last is not None and last.is_waiting
@@ -87,7 +87,7 @@ class StateRecovery:
                 status=status,
                 code=code,
                 partial_text=partial_text,
-                language=self._stores.language(lease.session_id),
+                language=self._stores.state(lease.session_id).language,
                 message_id=f"closed-{uuid.uuid4().hex}",
                 declined=[call["id"] for call in turn.asked_calls],
                 had_begun=turn.status == "running" and not turn.client,
@@ -110,8 +110,8 @@ class StateRecovery:
 
     def rebuild(self, session: SessionRow) -> None:
         """Replaces the graph state by what the tables say; what a provider wants back with calls is retained."""
-        session_id, last = session.session_id, self._stores.turns.last(session.session_id)
-        active, raw, _ = self._context(session)
+        session_id, context = session.session_id, self._context(session)
+        active, raw, last = context.active, context.raw, context.last
         returned = self.returned(session_id)
         self._stores.checkpointer.delete_thread(session_id)
         if not raw and not active:
@@ -141,9 +141,9 @@ class StateRecovery:
         except _UNREADABLE:
             return {}
 
-    def _context(self, session: SessionRow) -> Context:
+    def _context(self, session: SessionRow) -> SessionState:
         strategy = self._strategies.of(session.strategy)
-        return self._stores.context(session.session_id, from_turn=first_turn(strategy, session.turn_count))
+        return self._stores.state(session.session_id, from_turn=first_turn(strategy, session.turn_count))
 
     def _end_interrupted(self, lease: Lease, turn: TurnRow, *, owner: str) -> None:
         """Closes a turn whose worker or program is gone, or that waits for the user's word.
@@ -160,7 +160,7 @@ class StateRecovery:
     def _messages_of(self, turn: TurnRow) -> list[AnyMessage]:
         return [entry.message for entry in self._stores.archive.live_turns(turn.session_id, turn.number, turn.number)]
 
-    def _is_same(self, session_id: str, context: Context, *, asks: bool) -> bool:
+    def _is_same(self, session_id: str, context: SessionState, *, asks: bool) -> bool:
         """Whether the state has exactly the raw messages, compared in full because a checkpoint may be forged.
 
         `asks`: and goes on with the tools, once the user has given his word.

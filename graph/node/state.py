@@ -27,6 +27,7 @@ from graph.model.spending import Spending
 from graph.node.fold_worker import FoldWorker
 from graph.server.settings import Settings
 from graph.store.database import Lease, outlast
+from graph.store.state import SessionState
 from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
 from graph.strategy.base import Strategy, first_turn
@@ -78,6 +79,7 @@ class TurnContext:
     """One attempt of one turn.
 
     Attributes:
+        state: The session as the attempt begins.
         tell: Takes the turn's events in the thread of the node; LangGraph's `stream_writer` runs each node in a thread
             of its own and hands every word through two more.
         give_up: Set when the server, which shuts down, waits no longer for a database that is away.
@@ -98,6 +100,7 @@ class TurnContext:
     lease: Lease
     owner: str
     row: TurnRow
+    state: SessionState
     strategy: Strategy
     emit: Callable[[Event], None]
     stop: threading.Event
@@ -200,12 +203,16 @@ def archive_messages(
     outlast(partial(append, attempt=turn.row.attempt, messages=messages), turn.give_up)
 
 
-def snapshot_of(deps: NodeDeps, turn: TurnContext, state: ChatState) -> SessionSnapshot:
-    return deps.fold_worker.snapshot(
-        state["session_id"],
+def snapshot_of(
+    deps: NodeDeps, turn: TurnContext, state: ChatState, known: SessionState | None = None
+) -> SessionSnapshot:
+    """Returns the turn's session as it is `known`, else as it is now."""
+    if known is None:
+        known = deps.stores.state(state["session_id"], from_turn=first_turn(turn.strategy, turn.row.number))
+    return deps.fold_worker.snapshot_of(
+        known,
         complete_turns=turn.row.number - 1,
         rate=state["compression_rate"],
-        from_turn=first_turn(turn.strategy, turn.row.number),
         time_zone=turn.time_zone,
     )
 

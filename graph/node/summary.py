@@ -25,7 +25,7 @@ class SummaryNode:
         turn, deps = runtime.context, self._deps
         if turn.is_resumed:
             return {}  # the beginning of a turn's input stays the same, or the cached prefix would be lost
-        snapshot = snapshot_of(deps, turn, state).within(deps.models.input_tokens(turn.row.model))
+        snapshot = snapshot_of(deps, turn, state, turn.state).within(deps.models.input_tokens(turn.row.model))
         specs = turn.strategy.due_folds(snapshot)
         waited_for = _waited_for(specs, is_casual=state["is_casual"])
         adopted = False

@@ -113,7 +113,7 @@ class Folds:
         """Returns what the model's tool `recall` would show in the session's next turn; see `graph.tool.recall`."""
         row = self._access.own(session_id)
         past = self._past_turns(session_id, self._access.owner, open_turn=row.turn_count + 1 - row.is_open)
-        tool = build_recall(past, self._stores.language(session_id))
+        tool = build_recall(past, self._stores.state(session_id).language)
         asked = {"query": query, "turns": turns}
         message = tool.invoke({"type": "tool_call", "id": session_id, "name": tool.name, "args": asked})
         return Passages(message.text, opened_turns(tool.name, message.text) or (), is_error=message.status == "error")
@@ -184,7 +184,7 @@ class Folds:
         # Not `input_tokens`: that may wait for the endpoint's list of models.
         window = self._models.window_tokens(session.model or self._models.default_name)
         snapshot = snapshot.within(int(window * settings.guard_share))
-        is_reset = self._stores.sessions.context_begin(session_id) > 0
+        is_reset = session.context_from_position > 0
         following = replace(chosen.next_fold(snapshot), is_reset=is_reset)
         model = self._models.known_name(session.model)
         if not following.is_due or not model:
@@ -210,7 +210,7 @@ class Folds:
         """Returns one point per answered turn since the last reset, in order."""
         self._access.own(session_id)
         points = self._stores.calls.series(session_id)
-        active = [record.id for record in self._stores.records.active(session_id)]
+        active = [record.id for record in self._stores.state(session_id).active]
         adopted = self._stores.records.adoption_turns(session_id, active)
         # An unanswered turn has no point; the next answered turn is then the first whose input has the record.
         folds = {next((point.turn for point in points if point.turn >= turn), 0) for turn in adopted}
@@ -244,7 +244,7 @@ class Folds:
         last = calls.last_answered(session_id) if session_id else None
         return Gauge(
             # The estimate as the provider counts, by what it has reported of earlier calls.
-            calls.fit(session_id).tokens(sent_tokens) if session_id else sent_tokens,
+            self._stores.state(session_id).calls.correction.tokens(sent_tokens) if session_id else sent_tokens,
             models.window_tokens(name),
             is_guess=models.is_window_guessed(name),
             reported_tokens=last.usage_input_tokens if last else None,
@@ -326,15 +326,14 @@ class Folds:
         if self._stores.records.get(session_id, record_id).kind != COMPACTION:
             raise InputError("not_a_compaction")
         with self._access.between_turns(session_id) as lease:
-            active = self._stores.context(session_id).records
-            chains = [self._chain(record) for record in active]
+            chains = [self._chain(record) for record in self._stores.state(session_id).active]
             chain = next((chain for chain in chains if any(step.id == record_id for step in chain)), None)
             if chain is None:
                 raise InputError("not_active")
             ids = [step.id for step in chain]
             with self._stores.database.writing():
                 self._stores.records.revert(lease, ids[: ids.index(record_id) + 1])
-                tokens = self._stores.context(session_id).tokens
+                tokens = self._stores.state(session_id).tokens
                 self._stores.sessions.update(session_id, self._access.owner, restored_tokens=tokens)
 
     def compactions(self, session_id: str) -> tuple[Record, ...]:
@@ -362,7 +361,8 @@ class Folds:
         """
         self._access.own(session_id)
         with self._access.between_turns(session_id, keeps_waiting=False) as lease:
-            active, raw, _ = self._stores.context(session_id)
+            state = self._stores.state(session_id)
+            active, raw = state.active, state.raw
             if raw:
                 self._stores.resets.begin_context(lease, raw[-1].position)
             elif active:
@@ -451,7 +451,7 @@ class Folds:
     def fact_counts(self, session_id: str) -> tuple[FactCount, ...]:
         """Counts by class what all summaries in force have of their facts."""
         self._access.own(session_id)
-        return count_facts(self._stores.records.active(session_id))
+        return count_facts(self._stores.state(session_id).active)
 
     @staticmethod
     def left_out_at(record: Record, rate: float) -> tuple[str, ...]:
@@ -482,7 +482,7 @@ class Folds:
         place = next((place for place in missing if place.text == fact), None)
         if place is None:
             return record
-        language = self._stores.language(session_id)
+        language = self._stores.state(session_id).language
         added = place.clause
         if place.message_id:
             speaker = SPEAKER[language][place.role]
@@ -549,7 +549,7 @@ class Folds:
 
     def _undone(self, record: Record) -> Record:
         """Returns the messages that a record covers, word for word, as another record."""
-        language = self._stores.language(record.thread_id)
+        language = self._stores.state(record.thread_id).language
         text = quote([entry.message for entry in self._covered_messages(record)], language)
         return record.with_changes(
             **_NO_COST,
@@ -602,7 +602,7 @@ class Folds:
             yield
             if self._kind(record) != "compaction" or self._is_undone(record) == was_undone:
                 return
-            restored_tokens = 0 if was_undone else self._stores.context(session_id).tokens
+            restored_tokens = 0 if was_undone else self._stores.state(session_id).tokens
             self._stores.sessions.update(session_id, self._access.owner, restored_tokens=restored_tokens)
 
     def _is_undone(self, record: Record) -> bool:
@@ -615,7 +615,7 @@ class Folds:
         session_id = record.thread_id
         with self._stores.database.reading():
             sources = [self._stores.records.get(session_id, source) for source in record.sources]
-            language = self._stores.language(session_id)
+            language = self._stores.state(session_id).language
             entries = self._covered_messages(record, behind=sources)
             kind = self._kind(record)
         spec = regeneration_fold(record, sources, entries, kind=kind, rate=rate, language=language)
@@ -658,10 +658,10 @@ class Folds:
             pin = pin_of(entry)
             if pin.role not in ("human", "ai") or not has_visible(pin.text):
                 raise InputError("empty")
-            if pin.position <= self._stores.sessions.context_begin(session_id):
+            if pin.position <= session.context_from_position:
                 raise InputError("before_reset")
             left_tokens = max(0, view.budget_tokens - view.used_tokens)
-            tokens = pin.tokens(self._stores.language(session_id))
+            tokens = pin.tokens(self._stores.state(session_id).language)
             if tokens > left_tokens:
                 raise InputError("pin_budget", f"{tokens} > {left_tokens}")
             self._stores.pins.add(session_id, message_id, owner=self._access.owner)
@@ -690,15 +690,15 @@ class Folds:
         with self._stores.database.writing(), self._stores.database.write(session_id=session_id):
             if all(line.id != line_id for line in self._ledger_view(session).lines):
                 raise NotFoundError(line_id)
-            strikes = self._stores.sessions.strikes(session_id) | {line_id: is_struck}
+            strikes = self._stores.state(session_id).row.strikes | {line_id: is_struck}
             struck = tuple(name if is_out else f"+{name}" for name, is_out in strikes.items())
             self._stores.sessions.update(session_id, self._access.owner, struck=struck)
             return self._ledger_view(replace(session, struck=struck))
 
     def _ledger_view(self, session: SessionRow) -> LedgerView:
-        session_id = session.session_id
-        language, budget = self._stores.language(session_id), ledger_tokens(self._input_tokens(session))
-        history = [to_entry(record) for record in self._stores.records.active(session_id)]
+        state = self._stores.state(session.session_id)
+        language, budget = state.language, ledger_tokens(self._input_tokens(session))
+        history = [to_entry(record) for record in state.active]
         held = standing(lines_of(history), session.strikes)
         sent = with_room(held, budget, language)
         said = [LedgerLine(*line) for entry in history for line in entry.get("ledger", ())]
@@ -706,7 +706,7 @@ class Folds:
         # A record that stands word for word says its lines itself.
         verbatim = [line for line in said if line not in lines_of(history)]
 
-        def state(line: LedgerLine) -> Literal["sent", "no_room", "struck", "taken_back"]:
+        def state_of(line: LedgerLine) -> Literal["sent", "no_room", "struck", "taken_back"]:
             if session.strikes.get(line.id):
                 return "struck"
             if line.id in lifted and line.id not in session.strikes:
@@ -714,7 +714,7 @@ class Folds:
             return "sent" if line in sent or line in verbatim else "no_room"
 
         shown = {line.text: line for line in reversed(said) if line.kind != "lifted"}
-        lines = tuple(KeptLine(line.id, *line, state(line)) for line in reversed(shown.values()))
+        lines = tuple(KeptLine(line.id, *line, state_of(line)) for line in reversed(shown.values()))
         return LedgerView(lines, budget, sum(line_tokens(line, language) for line in sent))
 
     def _input_tokens(self, session: SessionRow) -> int:
@@ -731,9 +731,8 @@ class Folds:
         return found
 
     def _pin_view(self, session: SessionRow) -> PinView:
-        session_id = session.session_id
-        language = self._stores.language(session_id)
-        pins = self._stores.pinned(session_id)
+        state = self._stores.state(session.session_id)
+        language, pins = state.language, state.pins
         budget = budget_tokens(self._input_tokens(session))
         sent = fitting(pins, budget, language)
         messages = tuple(

@@ -8,6 +8,7 @@ from dataclasses import replace
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from graph.core.attached import data_urls, references_in
+from graph.core.language import session_language
 from graph.core.text import estimate_tokens, plain_text, plain_value
 from graph.recognise.client_turns import new_prefix, turns_of
 from graph.service.access import SessionAccess
@@ -53,7 +54,8 @@ def import_history(
     Invalid sequences are mended (`recognise.client_turns`). Raises `LeaseLostError`; nothing is written then.
     """
     asked = [HumanMessage(message.text) for message in messages if message.role == "user"]
-    language = access.stores.language(lease.session_id, before=asked)
+    state = access.stores.state(lease.session_id)
+    language = state.row.language or session_language(asked, state.language)
     turns = turns_of(messages, id_prefix=new_prefix(), language=language)
     images = pictures_of(messages, (message for turn in turns for message in turn))
     with access.stores.database.write(lease) as connection:

@@ -199,10 +199,8 @@ class Sessions:
     def get(self, session_id: str) -> SessionView:
         """Returns a session's settings and state."""
         row = self._access.own(session_id)
-        position = self._stores.oldest_raw_position(session_id)
-        failures, code = 0, ""
-        if position is not None:
-            failures, code = self._stores.records.failures_in_a_row(session_id, position)
+        raw = self._stores.state(session_id).raw
+        failures, code = self._stores.records.failures_in_a_row(session_id, raw[0].position) if raw else (0, "")
         origin = self._origin(row)
         projects = self._project_turns
         return SessionView(
@@ -246,7 +244,7 @@ class Sessions:
         is_rolling = self._strategies.of(row.strategy).name == RollingStrategy.name
         if not is_rolling or self._settings.rolling_sends_unsummarised:
             return 0
-        raw = self._stores.context(row.session_id).raw
+        raw = self._stores.state(row.session_id).raw
         prior = [entry.message for entry in raw if entry.turn <= row.turn_count - row.is_open]
         return unsent_count(prior, self._settings.app_context_recent_messages)
 
@@ -378,7 +376,7 @@ class Sessions:
         self._choices.chosen(TurnOptions(context=context))
         if self._settings.context_volatile == "request":
             raise InputError("context_not_kept")
-        language = self._stores.language(session_id)
+        language = self._stores.state(session_id).language
         projects = self._project_turns
         if projects is not None and row.project_root:
             return projects.apply_context(self._owner, row.project_root, context, language)
@@ -387,7 +385,7 @@ class Sessions:
     def memory(self, session_id: str) -> str:
         """Returns the lines of project memory in the session's prompt, as sent; "" for none."""
         self._access.own(session_id)
-        front = self._stores.blocks.newest(session_id, "front")
+        front = self._stores.state(session_id).blocks.get("front")
         _, _, lines = memory_of(front.text if front else "").partition(":")
         return dedent(lines.lstrip("\n")).strip()
 
@@ -464,9 +462,8 @@ class Sessions:
         with self._stores.database.reading():
             session = self._access.own(session_id)
             turns = self._turns.transcript(session_id, last=max(1, session.turn_count)).turns
-            records = self._stores.records.active(session_id)
-            language = self._stores.language(session_id)
-        return _to_markdown(session.title, turns, records, language)
+            state = self._stores.state(session_id)
+        return _to_markdown(session.title, turns, state.active, state.language)
 
     def import_session(self, lines: Iterable[str]) -> tuple[str, ...]:
         """Imports an export, and returns the new session ids.

@@ -18,7 +18,9 @@ from graph.service.access import Choices, SessionAccess
 from graph.service.program_input import cleaned_options
 from graph.store.database import Lease
 from graph.store.session import SessionRow
+from graph.store.state import SessionState
 from graph.store.turn import TurnRow
+from graph.strategy.base import first_turn
 from graph.tool.registry import mcp_text, mcp_tools, read_mcp
 from graph.value.mcp import ToolInfo
 from graph.value.view import TurnOptions
@@ -88,16 +90,15 @@ class TurnStarter:
             log.watch(partial(self._vectors.hear, session))
         strategy, projects = self._choices.strategies.of(session.strategy), self._project_turns
         with self._stores.database.reading():
-            language = self._stores.language(session_id)
-            pins = self._stores.pinned(session_id) if strategy.sends_records else ()
+            state = self._stores.state(session_id, from_turn=first_turn(strategy, turn.number))
             asked = self._stores.archive.get(session_id, turn.user_message_id).message
-            own = self._stores.own_block(session, language)
-            has_files = self._stores.has_long_files(session_id)
-        mcp_tools = self._mcp_tools(lease, session, options, is_resumed=bool(resumed))
+        language = state.language
+        mcp_tools = self._mcp_tools(lease, state, session, options, is_resumed=bool(resumed))
         context = TurnContext(
             lease=lease,
             owner=self._owner,
             row=turn,
+            state=state,
             strategy=strategy,
             emit=log.append,
             stop=log.stop,
@@ -108,13 +109,13 @@ class TurnStarter:
             client=None if options.client is None else cleaned_options(options.client),
             is_resumed=bool(resumed),
             tools_off=frozenset(session.tools_off),
-            pins=pins,
+            pins=state.pins if strategy.sends_records else (),
             struck=session.strikes,
             thinking=session.thinking,
             mcp_tools=mcp_tools,
             mcp_allowed=frozenset(session.mcp_allowed),
             words=words,
-            has_files=has_files,
+            has_files=state.has_long_files,
         )
         values = {plain_text(key): plain_text(value) for key, value in options.context.items()}
         holds_on = not session.project_root and (decision is None or decision.is_own)
@@ -126,7 +127,7 @@ class TurnStarter:
             language=language,
             turn=turn.number,
             message=asked,
-            own=own,
+            own=state.own_block,
             # Without a project, what earlier requests said of the context holds on, unless another person said it.
             context=self._contexts.apply_context(session_id, values, language) if holds_on else values,
         )
@@ -135,18 +136,15 @@ class TurnStarter:
         )
 
     def _mcp_tools(
-        self, lease: Lease, session: SessionRow, options: TurnOptions, *, is_resumed: bool
+        self, lease: Lease, state: SessionState, session: SessionRow, options: TurnOptions, *, is_resumed: bool
     ) -> tuple[ToolInfo, ...]:
         """Returns the MCP tools that a turn is offered: those of its session, or of its beginning if it is resumed."""
-        blocks = self._stores.blocks
-        if is_resumed:
-            begun = blocks.newest(session.session_id, "mcp")
-            chosen = read_mcp(begun.text) if begun else ()
-        else:
-            chosen = mcp_tools(session.mcp_tools)
+        begun = state.blocks.get("mcp")
+        text = begun.text if begun else ""
+        chosen = mcp_tools(session.mcp_tools) if not is_resumed else read_mcp(text) if text else ()
         offered = self._choices.mcp_offered(chosen, options.client)
-        if not is_resumed:
-            blocks.keep(lease, "mcp", mcp_text(offered), owner=self._owner)
+        if not is_resumed and mcp_text(offered) != text:
+            self._stores.blocks.keep(lease, "mcp", mcp_text(offered), owner=self._owner)
         return offered
 
 

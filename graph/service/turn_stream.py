@@ -280,7 +280,7 @@ def views_of(access: SessionAccess, session: SessionRow, rows: Sequence[TurnRow]
         if isinstance(entry.message, AIMessage):
             said[entry.turn] = said.get(entry.turn, 0) + entry.tokens
     if is_abandoned:
-        language = access.stores.language(session_id)
+        language = access.stores.state(session_id).language
         last_row, by_turn[last_row.number] = _as_closed(last_row, by_turn.get(last_row.number, []), language)
     attempts: dict[int, list[int]] = {}
     for aside in access.stores.turns.aside(session_id, rows[0].number, rows[-1].number):
@@ -327,7 +327,7 @@ def read_turn(access: SessionAccess, session_id: str, number: int) -> tuple[Turn
     row, is_abandoned = _refreshed(access, access.stores.turns.get(session_id, number))
     messages = [entry.message for entry in access.stores.archive.live_turns(session_id, number, number)]
     if is_abandoned:
-        row, messages = _as_closed(row, messages, access.stores.language(session_id))
+        row, messages = _as_closed(row, messages, access.stores.state(session_id).language)
     return _turn_view(row, messages, is_last=number == session.turn_count), row, messages
 
 

@@ -172,7 +172,7 @@ class Turns:
         """Archives what a program brings to a turn that has begun: calls, their results, answers of other models."""
         if not added:
             return []
-        language = self._stores.language(lease.session_id)
+        language = self._stores.state(lease.session_id).language
         messages = continued(begun, added, id_prefix=new_prefix(), language=language, is_all=is_all)
         append, images = partial(self._stores.archive.append, lease, owner=self._owner), pictures_of(added, messages)
         append(turn=turn.number, attempt=turn.attempt, messages=messages, images=images)
@@ -449,15 +449,14 @@ class Turns:
 
     def _made(self, session: SessionRow, turn: TurnRow) -> MadeCalls:
         """Returns what the attempts of a turn have done by tools of servers, for the next attempt to go on behind."""
-        session_id = session.session_id
-        begun = self._stores.blocks.newest(session_id, "mcp")
+        session_id, state = session.session_id, self._stores.state(session.session_id)
+        begun = state.blocks.get("mcp")
         tools = {tool.offered: tool for tool in (*mcp_tools(session.mcp_tools), *read_mcp(begun.text if begun else ""))}
         entries = self._stores.archive.all_of_turn(session_id, turn.number)
         waiting = [str(call["id"]) for call in turn.asked_calls]
         attempts = [(entry.attempt, entry.message) for entry in entries]
         whole_text, returned = partial(self._stores.archive.whole_text, session_id), self._access.recovery.returned
-        language = self._stores.language(session_id)
-        return made_calls(attempts, tools, whole_text, language, waiting=waiting, returned=returned(session_id))
+        return made_calls(attempts, tools, whole_text, state.language, waiting=waiting, returned=returned(session_id))
 
     def _append_made(self, lease: Lease, turn: TurnRow, made: MadeCalls) -> None:
         """Archives what earlier attempts have made as the beginning of this one."""
@@ -564,7 +563,7 @@ class Turns:
             last, messages = self._open_turn(session_id)
             if last is not None and last.status == "asking":
                 raise InputError("unknown_call")  # the user decides, and no program
-            language = self._stores.language(session_id)
+            language = self._stores.state(session_id).language
             results = results_of(messages, answers, id_prefix=new_prefix(), language=language)
             turn = self._stores.turns.resume(
                 lease,
@@ -594,7 +593,7 @@ class Turns:
                 raise InputError("unanswered_call", ", ".join(missing) if last else "")
             self._access.recovery.reconcile(lease, session, keeps_waiting=True)
             always = {call["name"] for call in newest_calls(messages) if words.get(str(call["id"])) == "always"}
-            begun = self._stores.blocks.newest(session_id, "mcp")
+            begun = self._stores.state(session_id).blocks.get("mcp")
             tools = read_mcp(begun.text) if begun else ()
             added = (allowance_of(tool) for tool in tools if tool.offered in always)
             allowed = tuple(dict.fromkeys((*session.mcp_allowed, *added)))

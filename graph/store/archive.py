@@ -17,6 +17,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
+    exists,
     func,
     insert,
     literal,
@@ -52,7 +53,7 @@ _IS_IT = and_(_IN_SESSION, _message.message_id == bindparam("of_message"))
 _NEWEST = select(func.max(_message.position)).where(_IN_SESSION)
 _TURN = select(_message.turn).where(_IS_IT)
 _ROW = select(*MESSAGE_COLUMNS).where(_IS_IT)
-_LIVE_ROWS = select(*MESSAGE_COLUMNS).select_from(WITH_TURN).where(IS_LIVE)
+_LIVE_ROWS = select(*MESSAGE_COLUMNS, turn_table.c.is_imported).select_from(WITH_TURN).where(IS_LIVE)
 _LIVE_IDS = select(_message.message_id).select_from(WITH_TURN).where(IS_LIVE)
 _FIRST, _LAST = bindparam("first", type_=BigInteger), bindparam("last", type_=BigInteger)
 
@@ -94,6 +95,35 @@ _FROM = _LIVE_ROWS.where(_IN_SESSION, _message.position >= _FIRST, _message.turn
 # Enough to find one with words in.
 _OPENINGS = 8
 _QUESTIONS = _LIVE_ROWS.where(_IN_SESSION, _message.role == USER_ROLE).order_by(_message.position)
+_said = message_table.alias("said").c
+_OF_USER = (_said.session_id == bindparam("of_session"), _said.role == USER_ROLE)
+_pin = pin_table.c
+_IS_PINNED: Final = and_(_pin.session_id == _message.session_id, _pin.message_id == _message.message_id)
+_PINNED: Final = select(_said.position).where(
+    _pin.session_id == bindparam("of_session"), _said.session_id == _pin.session_id, _said.message_id == _pin.message_id
+)
+_FIRST_SAID: Final = select(_said.position).where(*_OF_USER).order_by(_said.position).limit(_OPENINGS)
+_LONG: Final = (
+    select(_said.position)
+    .where(*_OF_USER, _said.turn >= bindparam("of_turn"), _said.whole_text != "")
+    .order_by(_said.position.desc())
+    .limit(1)
+)
+_OPENING: Final = (
+    _LIVE_ROWS.add_columns(
+        exists().where(_IS_PINNED).label("is_pinned"),
+        and_(_message.role == USER_ROLE, _message.turn >= bindparam("of_turn"), _message.whole_text != "").label(
+            "is_long"
+        ),
+    )
+    .where(
+        _IN_SESSION,
+        _message.position.in_(
+            _PINNED.union(select(_FIRST_SAID.subquery().c.position), select(_LONG.subquery().c.position))
+        ),
+    )
+    .order_by(_message.position)
+)
 
 
 class Archive:
@@ -160,16 +190,47 @@ class Archive:
             from_turn: The first turn to read.
             limit: Maximum number, oldest first; None for all.
         """
-        if limit is None and len(spans) == 1 and spans[0][1] is None:
-            return self._fetch_from(session_id, spans[0][0], from_turn)
-        ranges = [
-            _message.position >= first if last is None else _message.position.between(first, last)
-            for first, last in spans
-        ]
-        query = _live(session_id).where(or_(*ranges))
-        if from_turn > 1:
-            query = query.where(_message.turn >= from_turn)
-        return self._fetch(query, limit=limit)
+        return [to_archived(row) for row in self._rows_within(session_id, spans, from_turn=from_turn, limit=limit)]
+
+    def _rows_within(
+        self,
+        session_id: str,
+        spans: Sequence[tuple[int, int | None]],
+        *,
+        from_turn: int = 1,
+        limit: int | None = None,
+    ) -> Sequence[Row[*tuple[Any, ...]]]:
+        if limit is None and len(spans) == 1 and spans[0][1] is None:  # a statement built once: each turn reads so
+            query: Select[Any] = _FROM
+            parameters = {"of_session": session_id, "first": spans[0][0], "of_turn": from_turn}
+        else:
+            ranges = [
+                _message.position >= first if last is None else _message.position.between(first, last)
+                for first, last in spans
+            ]
+            query, parameters = _live(session_id).where(or_(*ranges), _message.turn >= from_turn), {}
+            query = query.order_by(_message.position).limit(limit)
+        with self._database.read() as connection:
+            return connection.execute(query, parameters).all()
+
+    def uncovered(
+        self, session_id: str, spans: Sequence[tuple[int, int | None]], *, from_turn: int = 1
+    ) -> tuple[list[ArchivedMessage], frozenset[int]]:
+        """Returns what `live_within` does, and which of its turns a program sent with their answers."""
+        rows = self._rows_within(session_id, spans, from_turn=from_turn)
+        return [to_archived(row) for row in rows], frozenset(row.turn for row in rows if row.is_imported)
+
+    def opening(self, session_id: str, *, from_turn: int) -> tuple[Sequence[AnyMessage], list[ArchivedMessage], bool]:
+        """Returns the user's first messages, the live pinned ones, and whether a question has long files.
+
+        Only questions from this turn on count for the last.
+        """
+        with self._database.read() as connection:
+            rows = connection.execute(_OPENING, {"of_session": session_id, "of_turn": from_turn}).all()
+        entries = [to_archived(row) for row in rows]
+        first = [entry.message for entry in entries if entry.message.type == USER_ROLE][:_OPENINGS]
+        pinned = [entry for entry, row in zip(entries, rows, strict=True) if row.is_pinned]
+        return first, pinned, any(row.is_long for row in rows)
 
     def live_turns(self, session_id: str, first_turn: int, last_turn: int) -> list[ArchivedMessage]:
         """Returns the live messages of these turns (both ends included), in order."""
@@ -205,10 +266,6 @@ class Archive:
             parameters = {"of_session": session_id, "first": turn, "last": turn}
             return [to_archived(row) for row in connection.execute(_ALL_OF_TURNS, parameters)]
 
-    def openings(self, session_id: str) -> list[AnyMessage]:
-        """Returns the user's first messages."""
-        return [entry.message for entry in self.questions(session_id, limit=_OPENINGS)]
-
     def questions(self, session_id: str, *, limit: int | None = None) -> list[ArchivedMessage]:
         """Returns the user's messages, oldest first."""
         with self._database.read() as connection:
@@ -218,17 +275,6 @@ class Archive:
         """Returns one message, live or not; raises `NotFoundError`."""
         with self._database.read() as connection:
             return _read(connection, session_id, message_id)
-
-    def _fetch_from(self, session_id: str, position: int, turn: int) -> list[ArchivedMessage]:
-        """Uses a statement built once: each turn reads this way several times."""
-        with self._database.read() as connection:
-            parameters = {"of_session": session_id, "first": position, "of_turn": turn}
-            return [to_archived(row) for row in connection.execute(_FROM, parameters)]
-
-    def _fetch(self, query: Select[Any], *, limit: int | None = None) -> list[ArchivedMessage]:
-        with self._database.read() as connection:
-            rows = connection.execute(query.order_by(_message.position).limit(limit)).all()
-        return [to_archived(row) for row in rows]
 
 
 def find_turn(connection: Connection, session_id: str, message_id: str | None) -> int | None:
@@ -322,16 +368,6 @@ def keep_images(connection: Connection, session_id: str, images: Mapping[str, st
             connection.execute(insert(image_table).values(**key, owner=owner, data_url=url))
 
 
-_pin = pin_table.c
-_IS_PINNED: Final = and_(_pin.session_id == _message.session_id, _pin.message_id == _message.message_id)
-_LIVE: Final = (
-    select(*MESSAGE_COLUMNS)
-    .select_from(WITH_TURN.join(pin_table, _IS_PINNED))
-    .where(IS_LIVE, _pin.session_id == bindparam("of_session"))
-    .order_by(_message.position)
-)
-
-
 class PinStore:
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -347,7 +383,3 @@ class PinStore:
         is_it = and_(_pin.session_id == session_id, _pin.message_id == message_id)
         with self._database.write(session_id=session_id) as connection:
             connection.execute(delete(pin_table).where(is_it))
-
-    def live(self, session_id: str) -> list[ArchivedMessage]:
-        with self._database.read() as connection:
-            return [to_archived(row) for row in connection.execute(_LIVE, {"of_session": session_id})]

@@ -9,7 +9,7 @@ from datetime import datetime
 from statistics import fmean, linear_regression
 from typing import Any, Final, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, bindparam, func, insert, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, RowMapping, Select, and_, bindparam, func, insert, select, tuple_
 
 from graph.core.cost import SentCall
 from graph.core.manifest import LONGEST_CHAIN, Manifest, decode_all, decode_manifest, encode_manifest
@@ -73,16 +73,12 @@ _NEWEST = (
 )
 
 
-# Limited before filtering by usage: with a provider that reports none, a filter would scan the whole session.
+# Not filtered by usage: with a provider that reports none, a filter would scan the whole session.
 _RECENT = (
-    select(_call.usage_input_tokens, _call.sent_tokens)
+    select(_call.sent_tokens, _call.usage_input_tokens, _call.usage_cached_tokens)
     .where(_call.session_id == bindparam("session_id"), _call.kind == "answer")
     .order_by(*(column.desc() for column in _KEY))
     .limit(_CORRECTION_CALLS)
-    .subquery()
-)
-_REPORTED = select(_RECENT.c.sent_tokens, _RECENT.c.usage_input_tokens).where(
-    _RECENT.c.usage_input_tokens >= _RECENT.c.sent_tokens // _LEAST_REPORTED, _RECENT.c.sent_tokens > 0
 )
 _origin = session_table.alias("origin").c
 _ORIGIN = select(_origin.session_id).where(
@@ -111,6 +107,38 @@ class Correction(NamedTuple):
         """Returns the estimate of an input that the provider counts as the limit: half of it to all of it."""
         sent_tokens = (limit_tokens - self.offset_tokens) / self.ratio
         return min(max(sent_tokens, limit_tokens / _HIGHEST_CORRECTION), limit_tokens / _LOWEST_CORRECTION)
+
+
+@dataclass(frozen=True)
+class RecentCalls:
+    """What a provider reported of a session's last 20 answer calls.
+
+    Attributes:
+        reported: Our estimate and the report of each call's input; if there is no report, those of the session's
+            origin. One under half of our estimate is left out: it can't cover the whole input.
+        reads_cache: Whether cached input was reported for one of the calls.
+    """
+
+    reported: Sequence[tuple[int, int]] = ()
+    reads_cache: bool = False
+
+    @property
+    def ratio(self) -> float:
+        """The ratio of reported to estimated input tokens, clamped to 1-2; 1.0 without a report."""
+        if not self.reported:
+            return 1.0
+        ratio = sum(counted for _, counted in self.reported) / sum(sent for sent, _ in self.reported)
+        return min(max(ratio, _LOWEST_CORRECTION), _HIGHEST_CORRECTION)
+
+    @property
+    def correction(self) -> Correction:
+        """The line through the reports; where they are too few or too alike for one, `ratio` alone."""
+        sent = [sent for sent, _ in self.reported]
+        if len(sent) < _LEAST_CALLS or max(sent) - min(sent) < _LEAST_SPREAD * max(sent):
+            return Correction(0.0, self.ratio)
+        slope = linear_regression(sent, [counted for _, counted in self.reported]).slope
+        slope = min(max(slope, _LOWEST_CORRECTION), _HIGHEST_CORRECTION)
+        return Correction(fmean(counted - slope * sent for sent, counted in self.reported), slope)
 
 
 class AnsweredCall(NamedTuple):
@@ -287,51 +315,22 @@ class CallStore:
             if row.turn >= begin and not row.error_code
         ]
 
-    def reads_cache(self, session_id: str) -> bool:
-        """True if the endpoint reported cached input for one of the last 20 answer calls."""
-        recent = select(_call.usage_cached_tokens).where(*_answers(session_id))
-        calls = _newest_first(recent).limit(_CORRECTION_CALLS).subquery()
-        query = select(func.max(calls.c.usage_cached_tokens))
+    def recent(self, session_id: str, *, is_branch: bool) -> RecentCalls:
         with self._database.read() as connection:
-            return bool(connection.execute(query).scalar_one())
-
-    def correction(self, session_id: str) -> float:
-        """Returns the ratio of reported to estimated input tokens, clamped to 1-2.
-
-        The sample is the last 20 answer calls with reported usage, else those of the session's origin, else 1.0. A
-        report under half of our estimate is ignored: it can't cover the whole input.
-        """
-        return _ratio(self._reported(session_id))
-
-    def fit(self, session_id: str) -> Correction:
-        """Returns the line through the reports; where they are too few or too alike for one, `correction` alone."""
-        reported = self._reported(session_id)
-        sent = [sent for sent, _ in reported]
-        if len(reported) < _LEAST_CALLS or max(sent) - min(sent) < _LEAST_SPREAD * max(sent):
-            return Correction(0.0, _ratio(reported))
-        slope = linear_regression(sent, [counted for _, counted in reported]).slope
-        slope = min(max(slope, _LOWEST_CORRECTION), _HIGHEST_CORRECTION)
-        return Correction(fmean(counted - slope * sent for sent, counted in reported), slope)
-
-    def _reported(self, session_id: str) -> Sequence[tuple[int, int]]:
-        """Returns our estimate and the report of each call of the sample, see `correction`."""
-        seen = set()  # imported origins may form a cycle
-        current_id: str | None = session_id
-        with self._database.read() as connection:
-            while current_id is not None and current_id not in seen:
-                rows = connection.execute(_REPORTED, {"session_id": current_id}).all()
-                if rows:
-                    return [(row.sent_tokens, row.usage_input_tokens) for row in rows]
-                seen.add(current_id)
-                current_id = connection.execute(_ORIGIN, {"session_id": current_id}).scalar()
-        return []
+            rows = connection.execute(_RECENT, {"session_id": session_id}).all()
+            reads_cache, reported = any(row.usage_cached_tokens for row in rows), _reported(rows)
+            seen: set[str] = set()  # imported origins may form a cycle
+            current: str | None = session_id
+            while is_branch and not reported and current is not None and current not in seen:
+                seen.add(current)
+                current = connection.execute(_ORIGIN, {"session_id": current}).scalar()
+                reported = _reported(connection.execute(_RECENT, {"session_id": current}).all())
+        return RecentCalls(reported, reads_cache)
 
 
-def _ratio(reported: Sequence[tuple[int, int]]) -> float:
-    if not reported:
-        return 1.0
-    ratio = sum(counted for _, counted in reported) / sum(sent for sent, _ in reported)
-    return min(max(ratio, _LOWEST_CORRECTION), _HIGHEST_CORRECTION)
+def _reported(rows: Sequence[Row[*tuple[Any, ...]]]) -> list[tuple[int, int]]:
+    counted = ((row.sent_tokens, row.usage_input_tokens) for row in rows if row.usage_input_tokens is not None)
+    return [(sent, tokens) for sent, tokens in counted if sent > 0 and tokens >= sent // _LEAST_REPORTED]
 
 
 def _answers(session_id: str) -> tuple[Any, ...]:

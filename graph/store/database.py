@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -11,9 +12,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import ClassVar, Final, TypeVar
+from typing import Final, TypeVar
 
-from sqlalchemy import Connection, Engine, Select, bindparam, select, text
+from sqlalchemy import Connection, Engine, bindparam, literal, select, text, update
+from sqlalchemy.dialects.postgresql import insert
 
 from graph.store.schema import lease_table, session_table
 from graph.value.error import DatabaseBusyError, DatabaseUnreachableError, LeaseLostError
@@ -22,10 +24,27 @@ Clock = Callable[[], datetime]
 
 VERSION_TABLE: Final = "alembic_version"
 _MIGRATIONS: Final = Path(__file__).parent / "migration" / "versions"
-IS_HELD: Final = select(lease_table.c.fence).where(
-    lease_table.c.session_id == bindparam("session_id"),
-    lease_table.c.owner == bindparam("holder"),
-    lease_table.c.fence == bindparam("fence"),
+_lease = lease_table.c
+# Revisions begin anywhere: an id that is used again must not come to the revision of the session that had it before.
+_MOST_FIRST_REVISIONS: Final = 2**40
+# Both lock the row until the transaction's end, so that a session has one writer at a time.
+_TOUCH_HELD: Final = (
+    update(lease_table)
+    .where(
+        _lease.session_id == bindparam("of_session"),
+        _lease.owner == bindparam("holder"),
+        _lease.fence == bindparam("held_fence"),
+    )
+    .values(revision=_lease.revision + 1)
+)
+_first = select(
+    session_table.c.session_id, literal(""), literal(0), literal(""), literal(0), literal(""), bindparam("first")
+).where(session_table.c.session_id == bindparam("of_session"))
+_insert = insert(lease_table).from_select(
+    ["session_id", "owner", "fence", "host", "process_id", "process_started", "revision"], _first
+)
+_TOUCH: Final = _insert.on_conflict_do_update(
+    index_elements=[_lease.session_id], set_={"revision": _lease.revision + 1}
 )
 
 
@@ -61,10 +80,9 @@ class Database(ABC):
         with database.write(lease) as connection:
             connection.execute(insert(table).values(row))
 
-    Writes to one session, by lease or by id, are serialised. Driver errors are raised as `DatabaseError` or a subclass.
+    Writes to one session, by lease or by id, are serialised, and each raises its revision. Driver errors are raised as
+    `DatabaseError` or a subclass.
     """
-
-    is_held: ClassVar[Select[int]] = IS_HELD
 
     def __init__(self, reader: Engine, writer: Engine) -> None:
         self._reader = reader
@@ -115,7 +133,7 @@ class Database(ABC):
 
         Within a `writing` block, both happen at the end of that. The lease is checked in the same transaction; an
         expired one stays valid until another worker acquires it: the database may have been down. Without a lease,
-        `session_id` locks the session if a write depends on reads within the block.
+        `session_id` names the session that is written. Either locks it and raises its revision.
 
         Raises:
             LeaseLostError: The lease was released, or another worker has acquired it.
@@ -130,6 +148,11 @@ class Database(ABC):
         with self._turn_to_write(), self.errors_as_ours(), self._writer.begin() as connection:
             self._enter(connection, lease, session_id)
             yield connection
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether this thread is within a `writing` block, whose changes may still be rolled back."""
+        return getattr(self._shared, "writer", None) is not None
 
     @property
     def engine(self) -> Engine:
@@ -150,17 +173,15 @@ class Database(ABC):
     def _turn_to_write(self) -> AbstractContextManager[None]:
         """Held around a write transaction: serialises writers where the engine's own waiting is poor."""
 
-    @abstractmethod
-    def _lock_session(self, connection: Connection, session_id: str) -> None:
-        """Locks the session against other writers until the transaction's end."""
-
-    def _enter(self, connection: Connection, lease: Lease | None, session_id: str) -> None:
+    @staticmethod
+    def _enter(connection: Connection, lease: Lease | None, session_id: str) -> None:
         if lease is not None:
-            proof = {"session_id": lease.session_id, "holder": lease.holder, "fence": lease.fence}
-            if connection.execute(self.is_held, proof).first() is None:
+            proof = {"of_session": lease.session_id, "holder": lease.holder, "held_fence": lease.fence}
+            if connection.execute(_TOUCH_HELD, proof).rowcount == 0:
                 raise LeaseLostError
         elif session_id:
-            self._lock_session(connection, session_id)
+            first = secrets.randbelow(_MOST_FIRST_REVISIONS)
+            connection.execute(_TOUCH, {"of_session": session_id, "first": first})
 
 
 OUTAGE_SECONDS: Final = 90.0

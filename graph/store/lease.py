@@ -14,11 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, Update, and_, bindparam, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Row, Update, and_, bindparam, select, tuple_, update
 
 from graph.store.column import database_time
 from graph.store.database import Database, Lease
-from graph.store.schema import lease_table, session_table
+from graph.store.schema import lease_table
 from graph.value.error import BusyError, DatabaseError, NotFoundError
 
 _PROC = Path("/proc")
@@ -114,6 +114,7 @@ _ROWS = select(lease_table, (_lease.expires_at > database_time()).label("is_on_t
 _ROW = _ROWS.where(_lease.session_id == bindparam("session_id"))
 _OF_SESSIONS = _ROWS.where(_lease.session_id.in_(bindparam("session_ids", expanding=True)))
 
+_IS_RELEASED = _lease.owner == _FREE
 _KEY = (_lease.session_id, _lease.fence)
 _unlocked = lease_table.alias("unlocked").c
 
@@ -194,32 +195,33 @@ class LeaseStore:
     def _try(self, session_id: str) -> Lease | None:
         lease = None
         try:
-            with self._database.write(session_id=session_id) as connection:
-                lease = self._taken(connection, session_id)
+            with self._database.write() as connection:
+                lease = self._take(connection, session_id, _IS_RELEASED)
+            if lease is None:
+                with self._database.write(session_id=session_id) as connection:
+                    row = _require(connection, session_id)
+                    if self._is_free(row):
+                        lease = self._take(connection, session_id, _lease.fence == row.fence)
         except BaseException:
             if lease is not None:
                 self._forget(lease)
             raise
         return lease
 
-    def _taken(self, connection: Connection, session_id: str) -> Lease | None:
-        row = _read(connection, session_id)
-        if row is not None and not self._is_free(row):
-            return None
-        lease = Lease(session_id, self._holder, 1 if row is None else row.fence + 1)
+    def _take(self, connection: Connection, session_id: str, condition: ColumnElement[bool]) -> Lease | None:
         values = {
-            "owner": lease.holder,
-            "fence": lease.fence,
+            "owner": self._holder,
+            "fence": _lease.fence + 1,
             "expires_at": database_time(self._lease_seconds),
             "host": self._process.host,
             "process_id": self._process.process_id,
             "process_started": self._process.started,
         }
+        taken = update(lease_table).where(_lease.session_id == session_id, condition).values(**values)
+        row = connection.execute(taken.returning(_lease.fence)).one_or_none()
         if row is None:
-            _require_session(connection, session_id)
-            connection.execute(insert(lease_table).values(session_id=session_id, **values))
-        else:
-            connection.execute(update(lease_table).where(_lease.session_id == session_id).values(**values))
+            return None
+        lease = Lease(session_id, self._holder, row.fence)
         # Before the commit, so that no other thread mistakes the row for an unwritten release (see `_is_free`).
         with self._lock:
             self._leases[lease] = False
@@ -280,11 +282,12 @@ def _of(lease: Lease) -> Update:
     )
 
 
+def _require(connection: Connection, session_id: str) -> Row[*tuple[Any, ...]]:
+    row = _read(connection, session_id)
+    if row is None:
+        raise NotFoundError
+    return row
+
+
 def _read(connection: Connection, session_id: str) -> Row[*tuple[Any, ...]] | None:
     return connection.execute(_ROW, {"session_id": session_id}).one_or_none()
-
-
-def _require_session(connection: Connection, session_id: str) -> None:
-    query = select(session_table.c.session_id).where(session_table.c.session_id == session_id)
-    if connection.execute(query).first() is None:
-        raise NotFoundError

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, func, insert, select
 
-from graph.core.pin import BlockKind, ContextBlock
+from graph.core.pin import STANDING, BlockKind, ContextBlock
 from graph.core.text import plain_text
 from graph.store.database import Clock, Database, Lease
 from graph.store.schema import context_block_table, rule_agreement_table
@@ -21,6 +21,15 @@ _OF_KIND = select(_block.version, _block.owner, _block.text).where(
 )
 _VERSIONS = _OF_KIND.order_by(_block.version.desc())
 _NEWEST = _OF_KIND.order_by(_block.version.desc()).limit(1)
+_newer = context_block_table.alias("newer").c
+_STANDING = select(_block.kind, _block.version, _block.text).where(
+    _block.session_id == bindparam("of_session"),
+    _block.kind.in_((*STANDING, "mcp")),
+    _block.version
+    == select(func.max(_newer.version))
+    .where(_newer.session_id == _block.session_id, _newer.kind == _block.kind)
+    .scalar_subquery(),
+)
 _ONE = _OF_KIND.where(_block.version == bindparam("of_version"))
 _LOSSES = select(func.count(), func.coalesce(func.sum(_block.lost_tokens), 0)).where(
     _block.session_id == bindparam("of_session"), _block.kind == bindparam("of_kind"), _block.lost_tokens > 0
@@ -53,6 +62,12 @@ class ContextBlockStore:
         with self._database.read() as connection:
             row = _newest(connection, session_id, kind)
         return ContextBlock(kind, row.version, row.text) if row and row.text else None
+
+    def standing(self, session_id: str) -> dict[BlockKind, ContextBlock]:
+        """Returns the newest block of each kind that stays from turn to turn, without those that have ended."""
+        with self._database.read() as connection:
+            rows = connection.execute(_STANDING, {"of_session": session_id}).all()
+        return {row.kind: ContextBlock(row.kind, row.version, row.text) for row in rows if row.text}
 
     def versions(self, session_id: str, kind: BlockKind) -> tuple[str, ...]:
         """Returns the texts of all versions of this kind of block, newest first, ends left out."""

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, insert, not_, or_, select, update
 
@@ -20,6 +20,7 @@ from graph.store.active import (
     IS_IN_PROGRESS,
     IS_PREPARED,
     IS_SET_ASIDE,
+    SET_ASIDE,
     UNDONE,
     adopt_record,
     invalidate_from,
@@ -47,8 +48,14 @@ _KNOWN_LIMIT = 4_096
 _CLOCK_SLACK_SECONDS = 180  # servers may be two minutes apart
 _SAME_NAMED = [_record[field.name] for field in fields(Record) if field.name in _record]
 RECORD_ROWS = select(_record.session_id.label("thread_id"), *_SAME_NAMED, _record.facts)
-_ACTIVE_IDS = (
-    select(_record.id).where(_record.session_id == bindparam("session_id"), IS_ACTIVE).order_by(_record.to_position)
+_PLACE = (_record.id, _record.from_position, _record.to_position)
+_STANDING = (
+    select(*_PLACE, _record.superseded_by, _record.sequence)
+    .where(
+        _record.session_id == bindparam("session_id"),
+        or_(IS_ACTIVE, IS_SET_ASIDE, and_(IS_COMPLETED, _record.superseded_by == UNDONE, IS_IN_CONTEXT)),
+    )
+    .order_by(_record.to_position)
 )
 _PREPARED = (
     RECORD_ROWS.where(
@@ -57,6 +64,18 @@ _PREPARED = (
     .order_by(_record.sequence.desc())
     .limit(1)
 )
+
+
+class StandingRecords(NamedTuple):
+    """The records of a session's context.
+
+    `active` are in order; `set_aside`, newest first, were active behind a compaction before it was undone, or behind
+    another answer; `undone` has the first and last position of each merge that the user undid.
+    """
+
+    active: list[Record]
+    set_aside: list[Record]
+    undone: frozenset[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -147,20 +166,28 @@ class RecordStore:
             return any(not _is_gone(maker) for maker in connection.execute(query).scalars())
 
     def active(self, session_id: str) -> list[Record]:
+        return self.standing(session_id).active
+
+    def standing(self, session_id: str) -> StandingRecords:
+        """Returns the records of a session's context, and those that may be in it again."""
         with self._database.read() as connection:
-            ids = connection.execute(_ACTIVE_IDS, {"session_id": session_id}).scalars().all()
+            places = connection.execute(_STANDING, {"session_id": session_id}).all()
+            ids = [row.id for row in places if row.superseded_by != UNDONE]
             found = {record_id: self._known.get(record_id) for record_id in ids}
-            missing = [record_id for record_id, record in found.items() if record is None]
-            if missing:
-                active = and_(_record.session_id == session_id, IS_ACTIVE)
-                rows = connection.execute(RECORD_ROWS.where(active, _record.id.in_(missing))).mappings()
-                found.update({row["id"]: to_record(row) for row in rows})
-        records = [record for record in found.values() if record is not None]
+            if missing := [record_id for record_id, record in found.items() if record is None]:
+                query = RECORD_ROWS.where(_record.session_id == session_id, _record.id.in_(missing))
+                found.update({row["id"]: to_record(row) for row in connection.execute(query).mappings()})
+        known = {record_id: record for record_id, record in found.items() if record is not None}
         if missing:
             if len(self._known) + len(missing) > _KNOWN_LIMIT:
                 self._known = {}
-            self._known.update((record.id, record) for record in records)
-        return records
+            self._known.update(known)
+        newest_first = sorted(places, key=lambda row: row.sequence, reverse=True)
+        return StandingRecords(
+            active=[known[row.id] for row in places if row.superseded_by is None],
+            set_aside=[known[row.id] for row in newest_first if row.superseded_by == SET_ASIDE],
+            undone=frozenset((row.from_position, row.to_position) for row in places if row.superseded_by == UNDONE),
+        )
 
     def newest(self, session_id: str, last: int) -> list[Record]:
         """Returns the `last` active records with the newest turns, oldest first."""
@@ -171,11 +198,6 @@ class RecordStore:
         """Returns the `last` records with the newest turns among those active before a reset, oldest first."""
         query = RECORD_ROWS.where(_record.session_id == session_id, IS_ADOPTED, not_(IS_IN_CONTEXT))
         return self._fetch(query.order_by(_record.to_position.desc()).limit(last))[::-1]
-
-    def set_aside(self, session_id: str) -> list[Record]:
-        """Returns the records that were active behind a compaction before it was undone, newest first."""
-        query = RECORD_ROWS.where(_record.session_id == session_id, IS_SET_ASIDE)
-        return self._fetch(query.order_by(_record.sequence.desc()))
 
     def get(self, session_id: str, record_id: str) -> Record:
         """Returns one record, active or not; raises `NotFoundError`."""
@@ -316,8 +338,6 @@ def _of_source(session_id: str, source_key: str) -> ColumnElement[bool]:
 
 REPLACED: Final = "replaced"
 
-_PLACE = (_record.id, _record.from_position, _record.to_position)
-
 
 class VersionStore:
     """Adds versions of records and chooses the active one. Needs no lease, so that running turns aren't blocked.
@@ -375,13 +395,6 @@ class VersionStore:
             _relink(connection, session_id, record_id, None)
             connection.execute(update(record_table).where(is_it).values(superseded_by=UNDONE))
             return True
-
-    def undone_merges(self, session_id: str) -> frozenset[tuple[int, int]]:
-        """Returns the first and last position of each merge undone by the user."""
-        undone = and_(_record.session_id == session_id, _record.superseded_by == UNDONE)
-        with self._database.read() as connection:
-            rows = connection.execute(select(*_PLACE).where(undone))
-            return frozenset((row.from_position, row.to_position) for row in rows)
 
 
 @dataclass(frozen=True)

@@ -402,6 +402,8 @@ lease_table = Table(
     Column("host", PlainText, nullable=False),
     Column("process_id", Integer, nullable=False),
     Column("process_started", PlainText, nullable=False),
+    # Raised by every change of the session, in the same transaction.
+    Column("revision", BigInteger, nullable=False, server_default="0"),
     sqlite_with_rowid=False,
 )
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final, Literal, get_args
 
 from sqlalchemy import (
-    Column,
     ColumnElement,
     Connection,
     Row,
@@ -23,6 +22,7 @@ from sqlalchemy import (
     false,
     func,
     literal,
+    null,
     or_,
     select,
     update,
@@ -34,14 +34,22 @@ from graph.store.access import IS_SIGNED_OUT, parameters_of
 from graph.store.column import JsonTuple, add_once, database_time
 from graph.store.database import Database, Lease
 from graph.store.project import end_front
-from graph.store.schema import session_table, turn_table, withdrawn_owner_table
+from graph.store.schema import (
+    lease_table,
+    own_instruction_table,
+    reset_table,
+    session_table,
+    turn_table,
+    withdrawn_owner_table,
+)
 from graph.store.search import unindex_session
-from graph.store.turn_row import OPEN
+from graph.store.turn_row import OPEN, TurnRow
 from graph.value.error import NotFoundError
 from graph.value.view import FoldWhen, Thinking
 from prompt.system.framing import Language
 
 _session = session_table.c
+_NEVER: Final = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,8 @@ class SessionRow:
 
     Attributes:
         updated_at: When a turn last started or ended; changes of title or settings don't count.
+        context_from_position: The last archive position excluded from the context, 0 for none.
+        restored_tokens: Our estimate for the context after the last undo of a compaction, 0 after the next compaction.
         client: The name of the program that started the session, "" for the page.
         family: The chat group of a program, as a hash; "" for none.
         tools_off: Server tools replaced by a program's own tools of the same name.
@@ -57,6 +67,7 @@ class SessionRow:
         deleted_at: Time of a deletion that can still be undone.
         fold_when: When due blocks are folded, "" for the server's default.
         thinking: How much the model is to think, "" for its own measure.
+        language: That of its program's system message, "" without words in one.
         instructions: The user's own for this chat.
         brought_instructions: Those of the file that the chat came from, which aren't sent until the user agrees.
         mcp_tools: The fields of the chosen MCP tools, as they were when they were chosen.
@@ -64,36 +75,42 @@ class SessionRow:
         struck: Ids of lines of the ledger that the user struck out; behind a "+", of those restored.
         is_open: True if the last turn is running, or waits for a program or for the user's word.
         is_asking: True if it waits for the user's word.
+        revision: Raised by every change of the session, from any number on; None if it hasn't changed since it was
+            created or imported, and in lists.
     """
 
     session_id: str
     owner: str
-    title: str
-    created_at: datetime
-    updated_at: datetime
     compression_rate: float
-    strategy: str
-    fold_when: FoldWhen | Literal[""]
-    model: str
-    turn_count: int
-    project_root: str
-    has_memory: bool
-    client: str
-    family: str
-    forked_from: str
-    forked_after: int
-    tools_off: tuple[str, ...]
-    title_source: str
-    is_pinned: bool
-    deleted_at: datetime | None
-    thinking: Thinking
-    instructions: str
-    brought_instructions: str
-    mcp_tools: tuple[Mapping[str, Any], ...]
-    mcp_allowed: tuple[str, ...]
-    struck: tuple[str, ...]
-    is_open: bool
-    is_asking: bool
+    title: str = ""
+    created_at: datetime = _NEVER
+    updated_at: datetime = _NEVER
+    strategy: str = ""
+    fold_when: FoldWhen | Literal[""] = ""
+    model: str = ""
+    turn_count: int = 0
+    context_from_position: int = 0
+    restored_tokens: int = 0
+    project_root: str = ""
+    has_memory: bool = True
+    client: str = ""
+    family: str = ""
+    forked_from: str = ""
+    forked_after: int = 0
+    tools_off: tuple[str, ...] = ()
+    title_source: str = ""
+    is_pinned: bool = False
+    deleted_at: datetime | None = None
+    thinking: Thinking = ""
+    language: Language | Literal[""] = ""
+    instructions: str = ""
+    brought_instructions: str = ""
+    mcp_tools: tuple[Mapping[str, Any], ...] = ()
+    mcp_allowed: tuple[str, ...] = ()
+    struck: tuple[str, ...] = ()
+    is_open: bool = False
+    is_asking: bool = False
+    revision: int | None = None
 
     @property
     def strikes(self) -> dict[str, bool]:
@@ -115,12 +132,17 @@ def _select(*, is_listed: bool = False) -> Select[Any]:
         "is_open": case((turn_table.c.status.in_(OPEN), True), else_=False),
         "is_asking": case((turn_table.c.status == "asking", True), else_=False),
         "thinking": case((_session.thinking.in_(get_args(Thinking)), _session.thinking), else_=""),
+        "language": case((_session.language.in_(get_args(Language)), _session.language), else_=""),
+        "revision": lease_table.c.revision,
     }
+    rows = session_table.outerjoin(turn_table, _LAST_TURN)
     if is_listed:
-        own["mcp_tools"] = literal((), JsonTuple())
+        own |= {"mcp_tools": literal((), JsonTuple()), "revision": null()}
+    else:
+        rows = rows.outerjoin(lease_table, lease_table.c.session_id == _session.session_id)
     names = [field.name for field in fields(SessionRow)]
     columns = [own[name] if name in own else _session[name] for name in names]
-    return select(*columns).select_from(session_table.outerjoin(turn_table, _LAST_TURN))
+    return select(*columns).select_from(rows)
 
 
 ROWS: Select[Any] = _select()
@@ -139,16 +161,17 @@ _BRANCHES: Final = select(
 _OF_FRONT: Final = {"project_root", "has_memory"}
 
 
-_FOLD_WHEN = select(_session.fold_when).where(_session.session_id == bindparam("session_id"))
-_STRUCK = select(_session.struck).where(_session.session_id == bindparam("session_id"))
-_LANGUAGE = select(_session.language, _session.client).where(_session.session_id == bindparam("session_id"))
-_NUMBERS = {
-    column.name: select(column).where(_session.session_id == bindparam("session_id"))
-    for column in (_session.context_from_position, _session.restored_tokens)
-}
 # A deleted session doesn't exist for its owner, even while the deletion can be undone.
 _ONE = ROWS.where(_session.session_id == bindparam("session_id"), _session.owner == bindparam("owner"))
 _ONE_THERE = _ONE.where(_IS_THERE)
+_ROW_WIDTH: Final = len(fields(SessionRow))
+_reset, _own = reset_table.c, own_instruction_table.c
+_FIRST_TURN = select(func.coalesce(func.max(_reset.turn), 0) + 1).where(_reset.session_id == _session.session_id)
+_BEGINNING = ROWS.add_columns(
+    *(turn_table.c[field.name].label(f"last_{field.name}") for field in fields(TurnRow)),
+    _FIRST_TURN.scalar_subquery(),
+    select(_own.text).where(_own.owner == _session.owner).scalar_subquery(),
+).where(_session.session_id == bindparam("session_id"))
 _ONE_ADMITTED = _ONE_THERE.where(~exists().where(withdrawn_owner_table.c.owner == bindparam("owner")), ~IS_SIGNED_OUT)
 
 
@@ -205,6 +228,16 @@ class SessionStore:
     def get(self, session_id: str, owner: str) -> SessionRow:
         """Returns the session for a worker, even if marked as deleted; raises `NotFoundError`."""
         return self._one(_ONE, session_id, owner)
+
+    def beginning(self, session_id: str) -> tuple[SessionRow, TurnRow | None, int, str]:
+        """Returns a session with its last turn, the first turn after its last reset, and its owner's instructions."""
+        with self._database.read() as connection:
+            row = connection.execute(_BEGINNING, {"session_id": session_id}).one_or_none()
+        if row is None:
+            raise NotFoundError(session_id)
+        *last, first_turn, for_all = row[_ROW_WIDTH:]
+        turn = TurnRow(*last) if row.turn_count else None
+        return SessionRow(*row[:_ROW_WIDTH]), turn, int(first_turn), for_all or ""
 
     def get_admitted(self, session_id: str, owner: str, sign_in: SignIn | None = None) -> SessionRow:
         """Returns the session for a call of its owner.
@@ -293,30 +326,6 @@ class SessionStore:
         }
         return {turn: tuple(row.session_id for row in rows) for turn, rows in parting.items() if len(rows) > 1}
 
-    def context_begin(self, session_id: str) -> int:
-        """Returns the last archive position excluded from the context, 0 for none."""
-        return self._number(session_id, _session.context_from_position)
-
-    def restored_tokens(self, session_id: str) -> int:
-        """Returns our estimate for the context after the last undo of a compaction, 0 after the next compaction."""
-        return self._number(session_id, _session.restored_tokens)
-
-    def fold_when(self, session_id: str) -> FoldWhen | Literal[""]:
-        """Returns when due blocks are folded, "" for the server's default."""
-        with self._database.read() as connection:
-            return connection.execute(_FOLD_WHEN, {"session_id": session_id}).scalar() or ""
-
-    def strikes(self, session_id: str) -> dict[str, bool]:
-        """Returns what the user did with lines of the ledger (`strikes_of`)."""
-        with self._database.read() as connection:
-            return strikes_of(connection.execute(_STRUCK, {"session_id": session_id}).scalar() or ())
-
-    def language(self, session_id: str) -> tuple[str, str]:
-        """Returns the language of its program's system message, "" for none, and the program, "" for the page."""
-        with self._database.read() as connection:
-            row = connection.execute(_LANGUAGE, {"session_id": session_id}).one_or_none()
-        return ("", "") if row is None else (row.language, row.client)
-
     def discard_empty(self, lease: Lease) -> None:
         """Deletes the session if it has no turn, because its first message was refused."""
         is_empty = and_(_session.session_id == lease.session_id, _session.turn_count == 0)
@@ -374,10 +383,6 @@ class SessionStore:
         if row is None:
             raise NotFoundError(session_id)
         return SessionRow(*row)
-
-    def _number(self, session_id: str, column: Column[int]) -> int:
-        with self._database.read() as connection:
-            return connection.execute(_NUMBERS[column.name], {"session_id": session_id}).scalar() or 0
 
 
 def change_session(connection: Connection, session_id: str, **values: object) -> None:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Literal
 
-from langchain_core.messages import AnyMessage
 from sqlalchemy import bindparam, select
 
-from graph.core.instruction import own_block
 from graph.core.language import session_language
-from graph.core.pin import Pin, pin_of
+from graph.core.pin import pin_of
 from graph.core.snapshot import uncovered_ranges
+from graph.server.newest import Newest
 from graph.server.settings import Settings
 from graph.store.access import ApiTokenStore, SignInStore
 from graph.store.archive import Archive, ImageStore, PinStore
@@ -34,11 +33,12 @@ from graph.store.session import SessionRow, SessionStore
 from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer
 from graph.store.sqlite.file import in_use
 from graph.store.sqlite.sqlite_database import open_sqlite
+from graph.store.state import SessionState
 from graph.store.token_use import TokenUseStore
 from graph.store.turn import TurnStore
 from graph.store.vector import VectorStore
 from graph.value.error import SettingsError
-from graph.value.record import ArchivedMessage, Record
+from graph.value.record import Record
 from prompt.system.framing import Language
 
 if TYPE_CHECKING:
@@ -73,22 +73,7 @@ class ServerKeyStore:
 
 
 _LOG = logging.getLogger(__name__)
-
-
-class Context(NamedTuple):
-    """The records and messages that a model input may contain.
-
-    `records` are the active ones up to the first gap in coverage, oldest first; `left_out` those behind it, whose
-    messages are in `raw`.
-    """
-
-    records: list[Record]
-    raw: list[ArchivedMessage]
-    left_out: list[Record]
-
-    @property
-    def tokens(self) -> int:
-        return sum(record.summary_tokens for record in self.records) + sum(entry.tokens for entry in self.raw)
+_MOST_STATES: Final = 128
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,67 +97,65 @@ class ChatStores:
     vectors: VectorStore
     checkpointer: Checkpointer | PooledSaver
     language_setting: Literal["auto", "ko", "en"] = "auto"
+    _states: Newest[str, SessionState] = field(default_factory=lambda: Newest(_MOST_STATES))
 
     @property
     def default_language(self) -> Language:
         """The language of the page's chats that have no words yet."""
         return "en" if self.language_setting == "en" else "ko"
 
-    def language(self, session_id: str, *, before: Sequence[AnyMessage] = ()) -> Language:
-        """Returns the language of a session's fixed sentences.
+    def state(self, session_id: str, *, from_turn: int = 1) -> SessionState:
+        """Returns what the tables say of a session; of the raw messages, those from a turn on.
 
-        It is that of its program's system message, else of the first message with words (of `before`, then of the
-        archive), else the server's; without any, a program's chat is English and the page's Korean.
+        Raises `NotFoundError`: There is no such session.
         """
         with self.database.reading():
-            decided, client = self.sessions.language(session_id)
-            if decided:
-                return "ko" if decided == "ko" else "en"
-            default = "en" if client and self.language_setting != "ko" else self.default_language
-            return session_language([*before, *self.archive.openings(session_id)], default)
+            row, last, first_turn, for_all = self.sessions.beginning(session_id)
+            state = self._states.get(session_id)
+            if state is None or state.row.revision != row.revision or state.from_turn > from_turn:
+                state = self._read(row, first_turn=first_turn, from_turn=from_turn)
+                if row.revision is not None and not self.database.is_writing:
+                    self._states.put(session_id, state)
+        raw = state.raw
+        if state.from_turn < from_turn:
+            raw = [entry for entry in raw if entry.turn >= from_turn]
+        return replace(state, row=row, last=last, for_all=for_all, raw=raw)
 
-    def context(self, session_id: str, *, from_turn: int = 1) -> Context:
-        """Reads a session's context, raw behind a gap in coverage: more tokens, but nothing lost."""
-        with self.database.reading():
-            records = self.records.active(session_id)
-            begin = self.sessions.context_begin(session_id)
-            raw = self.archive.live_within(session_id, uncovered_ranges(records, begin), from_turn=from_turn)
-            if not raw or not records or raw[0].position > records[-1].to_position:
-                return Context(records, raw, [])
+    def unsaved_state(self, row: SessionRow, language: Language | None) -> SessionState:
+        """Returns the state of a session that the next message would create."""
+        for_all, language = self.instructions.get(row.owner), language or self.default_language
+        return SessionState(row=row, language=language, for_all=for_all)
+
+    def _read(self, row: SessionRow, *, first_turn: int, from_turn: int) -> SessionState:
+        session_id, begin = row.session_id, row.context_from_position
+        active, set_aside, undone = self.records.standing(session_id)
+        ranges = uncovered_ranges(active, begin)
+        raw, imported = self.archive.uncovered(session_id, ranges, from_turn=from_turn)
+        left_out: list[Record] = []
+        if raw and active and raw[0].position <= active[-1].to_position:
             hole = raw[0].position
             _LOG.warning("the records of session=%s leave position %d out; what follows is read raw", session_id, hole)
-            retained = [record for record in records if record.to_position < hole]
-            raw = self.archive.live(session_id, from_position=hole, from_turn=from_turn)
-        return Context(retained, raw, records[len(retained) :])
-
-    def pinned(self, session_id: str) -> tuple[Pin, ...]:
-        """Returns the pinned messages since the last reset, in order."""
-        with self.database.reading():
-            entries = self.pins.live(session_id)
-            begin = self.sessions.context_begin(session_id) if entries else 0
-        return tuple(pin_of(entry) for entry in entries if entry.position > begin)
-
-    def first_turn(self, session_id: str) -> int:
-        """Returns the first turn after the last reset."""
-        return max((*self.resets.turns(session_id), 0)) + 1
-
-    def has_long_files(self, session_id: str) -> bool:
-        """Returns whether questions since the last reset have files of which only the beginning is sent."""
-        return self.archive.has_whole_questions(session_id, self.first_turn(session_id))
-
-    def own_block(self, session: SessionRow, language: Language) -> str:
-        """Returns the user's instructions as a session's next turn is sent them.
-
-        In a chat that a program began its own system message rules, and not the text for all chats.
-        """
-        for_all = "" if session.client else self.instructions.get(session.owner)
-        return own_block(for_all, session.instructions, language)
-
-    def oldest_raw_position(self, session_id: str) -> int | None:
-        begin = self.sessions.context_begin(session_id)
-        ranges = uncovered_ranges(self.records.active(session_id), begin)
-        oldest = self.archive.live_within(session_id, ranges, limit=1)
-        return oldest[0].position if oldest else None
+            left_out = [record for record in active if record.to_position >= hole]
+            active = [record for record in active if record.to_position < hole]
+            raw, imported = self.archive.uncovered(session_id, [(hole, None)], from_turn=from_turn)
+        first_said, pinned, has_long_files = self.archive.opening(session_id, from_turn=first_turn)
+        default = "en" if row.client and self.language_setting != "ko" else self.default_language
+        return SessionState(
+            row=row,
+            active=active,
+            left_out=left_out,
+            raw=raw,
+            imported=imported,
+            set_aside=set_aside,
+            undone=undone,
+            pins=tuple(pin_of(entry) for entry in pinned if entry.position > begin),
+            blocks=self.blocks.standing(session_id),
+            language=row.language or session_language(first_said, default),
+            calls=self.calls.recent(session_id, is_branch=bool(row.forked_from)),
+            first_turn=first_turn,
+            from_turn=from_turn,
+            has_long_files=has_long_files,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

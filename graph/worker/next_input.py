@@ -22,6 +22,7 @@ from graph.node.state import ChatState, NodeDeps, TurnContext
 from graph.store.database import Lease
 from graph.store.project import ContextBlockStore
 from graph.store.session import SessionRow
+from graph.store.state import SessionState
 from graph.store.turn_row import TurnRow
 from graph.strategy.base import Strategy, first_turn
 from graph.strategy.strategies import Strategies
@@ -42,36 +43,7 @@ _NEVER: Final = datetime.fromtimestamp(0, UTC)
 
 def unsaved_session(owner: str, compression_rate: float) -> SessionRow:
     """Returns the row of a session that the next message would create."""
-    return SessionRow(
-        session_id="",
-        owner=owner,
-        title="",
-        created_at=_NEVER,
-        updated_at=_NEVER,
-        compression_rate=compression_rate,
-        strategy="",
-        fold_when="",
-        model="",
-        turn_count=0,
-        project_root="",
-        has_memory=True,
-        client="",
-        family="",
-        forked_from="",
-        forked_after=0,
-        tools_off=(),
-        title_source="",
-        is_pinned=False,
-        deleted_at=None,
-        thinking="",
-        instructions="",
-        brought_instructions="",
-        mcp_tools=(),
-        mcp_allowed=(),
-        struck=(),
-        is_open=False,
-        is_asking=False,
-    )
+    return SessionRow(session_id="", owner=owner, compression_rate=compression_rate)
 
 
 class NextInputs:
@@ -107,12 +79,11 @@ class NextInputs:
         name = deps.models.known_name(session.model) or _UNKNOWN_MODEL
         session = replace(session, model=name)
         with deps.stores.database.reading():
-            if language is None or session.turn_count:
-                language = deps.stores.language(session.session_id)
-            snapshot = self._snapshot(session, strategy)
-            sent = self.sent_files(name, [*files], language)
-            turn = self._turn(session, strategy, language, has_long=any(_is_long(file) for file in sent))
-            state = _state(session, snapshot, _question(sent, language))
+            known = self._known(session, strategy, language)
+            snapshot = self._snapshot(known, session, strategy)
+            sent = self.sent_files(name, [*files], known.language)
+            turn = self._turn(known, session, strategy, has_long=any(_is_long(file) for file in sent))
+            state = _state(session, snapshot, _question(sent, known.language))
             guard = guard_of(deps, turn, state, name, self._offered(turn)[1])
             fit = guard.begin()
             if not strategy.sends_records:  # then only leaves out
@@ -128,15 +99,18 @@ class NextInputs:
         sent = iter(sent_files(texts, window_tokens=window_tokens, most_chars=most_chars, language=language))
         return [next(sent) if isinstance(file, Attachment) else file for file in files]
 
-    def _snapshot(self, session: SessionRow, strategy: Strategy) -> SessionSnapshot:
+    def _known(self, session: SessionRow, strategy: Strategy, language: Language | None) -> SessionState:
+        stores = self._deps.stores
+        if not session.session_id:
+            return stores.unsaved_state(session, language)
+        known = stores.state(session.session_id, from_turn=first_turn(strategy, session.turn_count + 1))
+        return replace(known, language=known.language if session.turn_count else language or known.language)
+
+    def _snapshot(self, known: SessionState, session: SessionRow, strategy: Strategy) -> SessionSnapshot:
         """Returns the session's snapshot with the folds that its next turn will find ready."""
-        worker, number = self._deps.fold_worker, session.turn_count + 1
-        snapshot = worker.snapshot(
-            session.session_id,
-            complete_turns=session.turn_count - session.is_open,
-            rate=session.compression_rate,
-            from_turn=first_turn(strategy, number),
-        )
+        worker = self._deps.fold_worker
+        complete_turns = session.turn_count - session.is_open
+        snapshot = worker.snapshot_of(known, complete_turns=complete_turns, rate=session.compression_rate)
         for spec in strategy.due_folds(snapshot.within(self._deps.models.input_tokens(session.model))):
             record = worker.prepared(worker.plan(session.session_id, spec, owner=session.owner, model=session.model))
             if record is not None:
@@ -145,12 +119,13 @@ class NextInputs:
                 break
         return snapshot
 
-    def _turn(self, session: SessionRow, strategy: Strategy, language: Language, *, has_long: bool) -> TurnContext:
-        session_id, number = session.session_id, session.turn_count + 1
+    def _turn(self, known: SessionState, session: SessionRow, strategy: Strategy, *, has_long: bool) -> TurnContext:
+        session_id, number, language = session.session_id, session.turn_count + 1, known.language
         turn = TurnContext(
             lease=Lease(session_id, "", 0),
             owner=session.owner,
             row=_row(session, number),
+            state=known,
             strategy=strategy,
             emit=drop,
             stop=threading.Event(),
@@ -160,9 +135,9 @@ class NextInputs:
             project=self._project_of(session.owner, session.project_root),
             tools_off=frozenset(session.tools_off),
             mcp_tools=self._deps.tools_of_servers(session.mcp_tools),
-            pins=self._deps.stores.pinned(session_id) if strategy.sends_records else (),
+            pins=known.pins if strategy.sends_records else (),
             struck=session.strikes,
-            has_files=has_long or self._deps.stores.has_long_files(session_id),
+            has_files=has_long or known.has_long_files,
         )
         request = ContextRequest(
             session_id=session_id,
@@ -172,7 +147,7 @@ class NextInputs:
             language=language,
             turn=number,
             message=_QUESTION,
-            own=self._deps.stores.own_block(session, language),
+            own=replace(known, row=session).own_block,
             context={} if session.project_root else self._contexts.apply_context(session_id, {}, language),
         )
         return self._blocks.added_to(turn, request)

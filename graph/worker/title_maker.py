@@ -148,7 +148,7 @@ class TitleMaker:
             self._use.check_tokens(owner)
             messages = [entry.message for entry in stores.archive.live_turns(session_id, 1, TITLED_TURNS)]
             has_more = bool(stores.archive.live_turns(session_id, TITLED_TURNS + 1, TITLED_TURNS + 1))
-            language = stores.language(session_id)
+            language = stores.state(session_id).language
         # Another title isn't that of its first words: an example's, or one that was given before this was noted.
         first = text_of(messages[0]) if messages else ""
         if not messages or session.title not in (opening_title([first]), title_of(first)):

@@ -14,6 +14,7 @@ from graph.core.ledger import ledger_tokens
 from graph.core.model_input import CONTEXT
 from graph.core.pin import (
     LARGEST_SHARES,
+    BlockKind,
     ContextBlock,
     ContextRequest,
     ContextSource,
@@ -21,6 +22,7 @@ from graph.core.pin import (
     budget_tokens,
     fitting,
 )
+from graph.core.text import plain_text
 from graph.core.turn import goes_on, headed, undivided, words_of
 from graph.model.factory import ChatModels
 from graph.node.state import TurnContext
@@ -69,21 +71,21 @@ class TurnBlocks:
             ModelError: The model depends on the endpoint's list, and the endpoint failed.
         """
         source = self._source if request.root or request.context else None
-        session_id = turn.lease.session_id
+        session_id, known = turn.lease.session_id, turn.state.blocks
         input_tokens = self._models.input_tokens(turn.row.model)
         pins = fitting(turn.pins, budget_tokens(input_tokens), turn.language)
         turn = replace(turn, pins=pins, ledger_tokens=ledger_tokens(input_tokens))
         turn = replace(turn, client_block=self._client_block(turn))
         turn = replace(turn, before=self._before(turn), own=self._own(turn, request.own))
         if turn.is_resumed:
-            front = None if source is None else self._within(turn, self._blocks.newest(session_id, "front"))
+            front = None if source is None else self._within(turn, known.get("front"))
             return replace(turn, front=front, volatile=_fixed(self._blocks.newest(session_id, "volatile")))
         found = self._look_up(turn, own_words(words_of(request.message)))
         turn = replace(turn, looked_up=recalled_numbers(found))
         if source is None:
             # An empty block is stored, too, so that the newest is this turn's when the turn is resumed.
             return replace(turn, volatile=self._passing(turn, "", found)) if turn.client or found else turn
-        newest = self._blocks.newest(session_id, "front")
+        newest = known.get("front")
         tools = {tool.name: tool.description for tool in self._tools(turn)}
         request = replace(request, front=newest.text if newest else "", tools=tools)
         try:
@@ -91,15 +93,15 @@ class TurnBlocks:
         except TurnfoldError as error:
             _LOG.warning("context of session=%s turn=%d not composed: %s", session_id, request.turn, error.code)
             standing, passing = request.front, ""
-        retained = self._blocks.keep(turn.lease, "front", undivided(standing.strip()), owner=turn.owner)
+        retained = self._keep(turn, "front", undivided(standing.strip()))
         front = self._within(turn, retained)
         return replace(turn, front=front, volatile=self._passing(turn, undivided(passing.strip()), found))
 
     def _own(self, turn: TurnContext, text: str) -> ContextBlock | None:
         """Returns the block of the user's own instructions, as they are since the turn began."""
         if turn.is_resumed:
-            return self._within(turn, self._blocks.newest(turn.lease.session_id, "own"))
-        return self._within(turn, self._blocks.keep(turn.lease, "own", text, owner=turn.owner))
+            return self._within(turn, turn.state.blocks.get("own"))
+        return self._within(turn, self._keep(turn, "own", text))
 
     def _before(self, turn: TurnContext) -> ContextBlock | None:
         """Returns what the program sent before the question, also when the same question is answered again."""
@@ -115,17 +117,23 @@ class TurnBlocks:
 
     def _client_block(self, turn: TurnContext) -> ContextBlock | None:
         """Returns the block of the program's instructions; a turn without any uses the session's newest."""
-        session_id = turn.lease.session_id
-        newest = self._blocks.newest(session_id, "client")
+        newest = turn.state.blocks.get("client")
         if turn.client is None or turn.client.system is None:
             return newest
         system = turn.client.system.strip()
         text = headed(CLIENT_HEADING[turn.language], system) if system else ""
         if text == (newest.text if newest else ""):
             return _fixed(newest)
-        sent = self._calls.last_manifest(session_id)
+        sent = self._calls.last_manifest(turn.lease.session_id)
         lost_tokens = sum(tokens for kind, name, _, tokens in sent if not _stands_before(kind, name))
-        return _fixed(self._blocks.keep(turn.lease, "client", text, owner=turn.owner, lost_tokens=lost_tokens))
+        return _fixed(self._keep(turn, "client", text, lost_tokens=lost_tokens))
+
+    def _keep(self, turn: TurnContext, kind: BlockKind, text: str, *, lost_tokens: int = 0) -> ContextBlock | None:
+        """Stores a block that stays from turn to turn, if it has changed."""
+        known = turn.state.blocks.get(kind)
+        if plain_text(text) == (known.text if known else ""):
+            return known
+        return self._blocks.keep(turn.lease, kind, text, owner=turn.owner, lost_tokens=lost_tokens)
 
     def _passing(self, turn: TurnContext, text: str, found: str) -> ContextBlock | None:
         """Stores the turn's own block as sent: a later turn of a larger model has no use for the rest."""
@@ -140,7 +148,7 @@ class TurnBlocks:
         if block is None:
             return None
         # In quarters, so that each call's usage doesn't move the cut, which would lose the cached prefix.
-        correction = round(4 * self._calls.correction(turn.lease.session_id)) / 4
+        correction = round(4 * turn.state.calls.ratio) / 4
         room_tokens = room_within(int(self._models.input_tokens(turn.row.model) / correction))
         return block.within(room_tokens // LARGEST_SHARES[block.kind], turn.language)
 

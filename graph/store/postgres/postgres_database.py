@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import ClassVar, Final
+from typing import Final
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from pydantic import SecretStr
-from sqlalchemy import Connection, Engine, Select, bindparam, create_engine, inspect, select, text
+from sqlalchemy import Connection, Engine, create_engine, inspect, text
 
-from graph.store.database import IS_HELD, VERSION_TABLE, Database, head_revision, read_revision
+from graph.store.database import VERSION_TABLE, Database, head_revision, read_revision
 from graph.store.postgres import pooled_saver, vector_index
 from graph.store.postgres.connection import errors_as_ours, with_patience
-from graph.store.schema import METADATA, POSTGRES_TABLES, lease_table, session_table
+from graph.store.schema import METADATA, POSTGRES_TABLES
 from graph.value.error import SettingsError
 
 _POOL_SIZE: Final = 8
@@ -29,24 +29,14 @@ _ALONE: Final = (
     _LOCK,
     text("SET LOCAL lock_timeout TO DEFAULT"),
 )
-_SESSION: Final = (
-    select(session_table.c.session_id)
-    .where(session_table.c.session_id == bindparam("session_id"))
-    .with_for_update(key_share=True)
-)
 
 
 class PostgresDatabase(Database):
     """A database shared by any number of servers; each session has one writer at a time.
 
-    A writer locks the session's row, so its reads of the session hold until commit. Times are the database's. The URL
-    may lead through PgBouncer in transaction mode.
+    A writer locks the row of the session's lease, so its reads of the session hold until commit. Times are the
+    database's. The URL may lead through PgBouncer in transaction mode.
     """
-
-    # Locks the session first, as all writers do, then the lease, so that it can't be acquired meanwhile.
-    is_held: ClassVar[Select[int]] = IS_HELD.join_from(
-        session_table, lease_table, session_table.c.session_id == lease_table.c.session_id
-    ).with_for_update(key_share=True)
 
     def __init__(self, url: SecretStr, *, busy_timeout_seconds: float) -> None:
         engine = _make_engine(url.get_secret_value(), busy_timeout_seconds)
@@ -58,9 +48,6 @@ class PostgresDatabase(Database):
 
     def _turn_to_write(self) -> AbstractContextManager[None]:
         return nullcontext()
-
-    def _lock_session(self, connection: Connection, session_id: str) -> None:
-        connection.execute(_SESSION, {"session_id": session_id})
 
 
 def open_postgres(url: SecretStr, *, busy_timeout_seconds: float) -> PostgresDatabase:

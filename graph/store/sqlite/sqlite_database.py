@@ -44,9 +44,6 @@ class SqliteDatabase(Database):
         finally:
             self._write_lock.release()
 
-    def _lock_session(self, connection: Connection, session_id: str) -> None:
-        """Does nothing, as there is only one writer."""
-
 
 def open_sqlite(path: Path, *, busy_timeout_seconds: float, clock: Clock = utc_now) -> SqliteDatabase:
     """Opens the database at `path`; creates it or migrates it to the newest revision if needed.

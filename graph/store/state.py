@@ -1,0 +1,93 @@
+"""What a turn and a page know of a session: one value, which holds as long as the session's revision does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from graph.core.instruction import own_block
+from graph.core.pin import STANDING, BlockKind, ContextBlock, Pin
+from graph.core.snapshot import SessionSnapshot, without_overlap
+from graph.core.text import estimate_tokens
+from graph.store.call import RecentCalls
+from graph.store.session import SessionRow
+from graph.store.turn_row import TurnRow
+from graph.value.record import ArchivedMessage, Record
+from prompt.system.framing import Language
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionState:
+    """A session's context, and what is sent beside it, as of one revision.
+
+    Attributes:
+        last: The session's last turn, as it was when it last began, ended or waited: not what was streamed since.
+        active: The records that an input may contain, oldest first: those up to the first gap in coverage.
+        left_out: Active records behind a gap; their messages are in `raw`.
+        raw: The live messages that no record covers, oldest first, from the turn `from_turn` on.
+        imported: Those of the raw turns that a program sent with their answers.
+        set_aside: Records that may be active again, newest first; see `StandingRecords`.
+        undone: The first and last position of each merge that the user undid.
+        pins: The pinned messages since the last reset, in order.
+        blocks: The newest block of each kind that stays from turn to turn.
+        language: The language of fixed sentences: that of the program's system message, else of the first message
+            with words, else the server's; without any, a program's chat is English and the page's Korean.
+        first_turn: The first turn after the last reset.
+        has_long_files: Whether questions since the last reset have files of which only the beginning is sent.
+        for_all: The owner's instructions for all chats.
+    """
+
+    row: SessionRow
+    language: Language
+    last: TurnRow | None = None
+    active: Sequence[Record] = ()
+    left_out: Sequence[Record] = ()
+    raw: Sequence[ArchivedMessage] = ()
+    imported: frozenset[int] = frozenset()
+    set_aside: Sequence[Record] = ()
+    undone: frozenset[tuple[int, int]] = frozenset()
+    pins: tuple[Pin, ...] = ()
+    blocks: Mapping[BlockKind, ContextBlock] = field(default_factory=dict)
+    calls: RecentCalls = field(default_factory=RecentCalls)
+    first_turn: int = 1
+    from_turn: int = 1
+    has_long_files: bool = False
+    for_all: str = ""
+
+    @property
+    def own_block(self) -> str:
+        """The user's instructions as the next turn is sent them.
+
+        In a chat that a program began its own system message rules, and not the text for all chats.
+        """
+        return own_block("" if self.row.client else self.for_all, self.row.instructions, self.language)
+
+    @property
+    def tokens(self) -> int:
+        """Our estimate for the context."""
+        return sum(record.summary_tokens for record in self.active) + sum(entry.tokens for entry in self.raw)
+
+    @cached_property
+    def _front_tokens(self) -> dict[BlockKind, int]:
+        return {kind: estimate_tokens(self.blocks[kind].text) for kind in STANDING if kind in self.blocks}
+
+    def snapshot(self, *, complete_turns: int, rate: float, time_zone: str = "") -> SessionSnapshot:
+        """Returns what a strategy decides by."""
+        return SessionSnapshot(
+            complete_turns,
+            self.active,
+            self.raw,
+            rate,
+            self.calls.ratio,
+            self.row.restored_tokens,
+            language=self.language,
+            front_tokens=self._front_tokens,
+            pin_tokens=sum(pin.tokens(self.language) for pin in self.pins),
+            undone=self.undone,
+            set_aside=without_overlap(self.set_aside, self.active),
+            imported=frozenset(turn for turn in self.imported if turn <= complete_turns),
+            time_zone=time_zone,
+            reads_cache=self.calls.reads_cache,
+            fold_when=self.row.fold_when,
+        )
