@@ -40,7 +40,7 @@ from graph.store.archive import Archive
 from graph.store.call import RecentCalls
 from graph.store.state import SessionState
 from graph.store.stores import ChatStores
-from graph.strategy.base import Strategy, first_turn
+from graph.strategy.base import Strategy
 from graph.value.error import (
     ContextLengthError,
     InternalError,
@@ -240,10 +240,10 @@ class FoldWorker:
         self._moved: Newest[str, float] = Newest(_KEPT_SESSIONS)
 
     def snapshot(
-        self, session_id: str, *, complete_turns: int, rate: float, from_turn: int = 1, time_zone: str = ""
+        self, session_id: str, *, complete_turns: int, rate: float, whole_turns: int | None = None, time_zone: str = ""
     ) -> SessionSnapshot:
-        """Reads a session's snapshot: its active records, and the uncovered messages from `from_turn` on."""
-        state = self._stores.state(session_id, from_turn=from_turn)
+        """Reads a session's snapshot: its active records, and the uncovered messages; see `ChatStores.state`."""
+        state = self._stores.state(session_id, whole_turns=whole_turns)
         return self.snapshot_of(state, complete_turns=complete_turns, rate=rate, time_zone=time_zone)
 
     def snapshot_of(
@@ -420,15 +420,12 @@ class FoldWorker:
         The first failure drops the rest, so a failing summariser is asked for one block per turn. A block for which
         three calls failed isn't tried again; the next turn picks sentences for it.
         """
-        session = self._stores.sessions.get(session_id, owner)
+        state = self._stores.state(session_id, whole_turns=strategy.whole_turns)
+        session = state.row
         if session.turn_count == 0:
             return
-        snapshot = self.snapshot(
-            session_id,
-            complete_turns=session.turn_count - session.is_open,
-            rate=session.compression_rate,
-            from_turn=first_turn(strategy, session.turn_count),
-        )
+        complete_turns = session.turn_count - session.is_open
+        snapshot = self.snapshot_of(state, complete_turns=complete_turns, rate=session.compression_rate)
         try:
             snapshot = snapshot.within(self._models.input_tokens(session.model))
             plans = [

@@ -18,7 +18,6 @@ from graph.store.session import SessionRow
 from graph.store.state import SessionState
 from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
-from graph.strategy.base import first_turn
 from graph.strategy.strategies import Strategies
 from graph.value.error import NotADatabaseError, StoreError
 from graph.value.record import to_entry
@@ -142,8 +141,7 @@ class StateRecovery:
             return {}
 
     def _context(self, session: SessionRow) -> SessionState:
-        strategy = self._strategies.of(session.strategy)
-        return self._stores.state(session.session_id, from_turn=first_turn(strategy, session.turn_count))
+        return self._stores.state(session.session_id, whole_turns=self._strategies.of(session.strategy).whole_turns)
 
     def _end_interrupted(self, lease: Lease, turn: TurnRow, *, owner: str) -> None:
         """Closes a turn whose worker or program is gone, or that waits for the user's word.

@@ -30,7 +30,7 @@ from graph.store.database import Lease, outlast
 from graph.store.state import SessionState
 from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
-from graph.strategy.base import Strategy, first_turn
+from graph.strategy.base import Strategy
 from graph.tool.registry import ToolContext, mcp_tools
 from graph.tool.tool_context import ProjectAccess
 from graph.value.client import ClientOptions
@@ -208,7 +208,7 @@ def snapshot_of(
 ) -> SessionSnapshot:
     """Returns the turn's session as it is `known`, else as it is now."""
     if known is None:
-        known = deps.stores.state(state["session_id"], from_turn=first_turn(turn.strategy, turn.row.number))
+        known = deps.stores.state(state["session_id"], whole_turns=turn.strategy.whole_turns)
     return deps.fold_worker.snapshot_of(
         known,
         complete_turns=turn.row.number - 1,

@@ -30,7 +30,6 @@ from graph.service.access import Choices, SessionAccess
 from graph.store.record import RecordSums
 from graph.store.session import SessionRow
 from graph.store.token_use import TokenUseStore
-from graph.strategy.base import first_turn
 from graph.strategy.compaction import CompactionStrategy, compaction_fold
 from graph.strategy.strategies import regeneration_fold
 from graph.tool.recall import build_recall, opened_turns
@@ -179,7 +178,7 @@ class Folds:
             session_id,
             complete_turns=complete_turns,
             rate=session.compression_rate,
-            from_turn=first_turn(chosen, complete_turns + 1),
+            whole_turns=chosen.whole_turns,
         )
         # Not `input_tokens`: that may wait for the endpoint's list of models.
         window = self._models.window_tokens(session.model or self._models.default_name)

@@ -20,7 +20,6 @@ from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.state import SessionState
 from graph.store.turn import TurnRow
-from graph.strategy.base import first_turn
 from graph.tool.registry import mcp_text, mcp_tools, read_mcp
 from graph.value.mcp import ToolInfo
 from graph.value.view import TurnOptions
@@ -90,7 +89,7 @@ class TurnStarter:
             log.watch(partial(self._vectors.hear, session))
         strategy, projects = self._choices.strategies.of(session.strategy), self._project_turns
         with self._stores.database.reading():
-            state = self._stores.state(session_id, from_turn=first_turn(strategy, turn.number))
+            state = self._stores.state(session_id, whole_turns=strategy.whole_turns)
             asked = self._stores.archive.get(session_id, turn.user_message_id).message
         language = state.language
         mcp_tools = self._mcp_tools(lease, state, session, options, is_resumed=bool(resumed))

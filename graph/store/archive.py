@@ -19,11 +19,11 @@ from sqlalchemy import (
     delete,
     exists,
     func,
-    insert,
     literal,
     or_,
     select,
 )
+from sqlalchemy.dialects.postgresql import insert
 
 from graph.core.text import measure
 from graph.store.column import database_time
@@ -47,10 +47,19 @@ MESSAGE_COLUMNS = (
     _message.tokens,
     _message.created_at,
 )
-_ADD = insert(message_table)
 _IN_SESSION = _message.session_id == bindparam("of_session")
 _IS_IT = and_(_IN_SESSION, _message.message_id == bindparam("of_message"))
-_NEWEST = select(func.max(_message.position)).where(_IN_SESSION)
+_NEXT = select(func.coalesce(func.max(_message.position), 0) + 1).where(_IN_SESSION)
+# Nothing is added, and no position returned, if the message is archived already.
+_ADD = (
+    insert(message_table)
+    .values(
+        {column.name: bindparam(f"of_{column.name}", type_=column.type) for column in message_table.c}
+        | {"position": _NEXT.scalar_subquery()}
+    )
+    .on_conflict_do_nothing(index_elements=[_message.session_id, _message.message_id])
+    .returning(_message.position)
+)
 _TURN = select(_message.turn).where(_IS_IT)
 _ROW = select(*MESSAGE_COLUMNS).where(_IS_IT)
 _LIVE_ROWS = select(*MESSAGE_COLUMNS, turn_table.c.is_imported).select_from(WITH_TURN).where(IS_LIVE)
@@ -73,7 +82,7 @@ _IS_IN_TURNS = and_(
     _message.position >= func.coalesce(_question_of(_FIRST), 0),
     _message.position < func.coalesce(_question_of(_LAST + 1), _END),
 )
-_LIVE_TOKENS = select(func.coalesce(func.sum(_message.tokens), 0)).select_from(WITH_TURN).where(IS_LIVE, _IS_IN_TURNS)
+LIVE_TOKENS = select(func.coalesce(func.sum(_message.tokens), 0)).select_from(WITH_TURN).where(IS_LIVE, _IS_IN_TURNS)
 _LAST_ATTEMPT = select(func.max(_message.attempt)).where(_IS_IN_TURNS)
 _OF_TURNS = _LIVE_ROWS.where(_IS_IN_TURNS).order_by(_message.position)
 _WHOLE_TEXTS = (
@@ -164,12 +173,15 @@ class Archive:
             "created_at": self._clock(),
         }
         with self._database.write(lease) as connection:
-            for message in messages:
-                if find_turn(connection, lease.session_id, message.id) is None:
-                    whole_text = whole_texts.get(str(message.id), "")
-                    insert_message(connection, message, {**columns, "whole_text": whole_text})
+            added = [
+                insert_message(connection, message, {**columns, "whole_text": whole_texts.get(str(message.id), "")})
+                for message in messages
+            ]
             keep_images(connection, lease.session_id, images, owner=owner)
-            return [_read(connection, lease.session_id, message.id) for message in messages]
+            return [
+                entry or _read(connection, lease.session_id, message.id)
+                for message, entry in zip(messages, added, strict=True)
+            ]
 
     def live(self, session_id: str, *, from_position: int = 1, from_turn: int = 1) -> list[ArchivedMessage]:
         return self.live_within(session_id, [(from_position, None)], from_turn=from_turn)
@@ -301,23 +313,26 @@ def has_live_between(connection: Connection, session_id: str, first: int, last: 
     return first <= last and connection.execute(query.limit(1)).first() is not None
 
 
-def insert_message(connection: Connection, message: AnyMessage, values: Mapping[str, object]) -> None:
-    """Inserts the message at the session's next position; `values` has the other columns, with `session_id`."""
-    position = (connection.execute(_NEWEST, {"of_session": values["session_id"]}).scalar() or 0) + 1
-    identity = {
-        "position": position,
-        "message_id": message.id,
-        "role": message.type,
-        "content": encode_message(message),
-    }
+def insert_message(connection: Connection, message: AnyMessage, values: Mapping[str, Any]) -> ArchivedMessage | None:
+    """Inserts the message at the session's next position; None if it is archived already.
+
+    `values` has the other columns, with `session_id`. Raises `InternalError` without an id, as it could repeat.
+    """
+    if message.id is None:
+        raise InternalError
+    identity = {"message_id": message.id, "role": message.type, "content": encode_message(message)}
     chars, tokens = measure(message)
-    row = {**values, **identity, "chars": chars, "tokens": tokens}
-    connection.execute(_ADD, row)
-    index_message(connection, row)
+    row = {"whole_text": "", **values, **identity, "chars": chars, "tokens": tokens}
+    bound = {f"of_{name}": value for name, value in row.items()}
+    position = connection.execute(_ADD, {**bound, "of_session": row["session_id"]}).scalar()
+    if position is None:
+        return None
+    index_message(connection, {**row, "position": position})
+    return ArchivedMessage(position, row["turn"], row["attempt"], message, chars, tokens, row["created_at"])
 
 
 def sum_live_tokens(connection: Connection, session_id: str, turn: int) -> int:
-    return int(connection.execute(_LIVE_TOKENS, {"of_session": session_id, "first": turn, "last": turn}).scalar_one())
+    return int(connection.execute(LIVE_TOKENS, {"of_session": session_id, "first": turn, "last": turn}).scalar_one())
 
 
 def last_attempt(connection: Connection, session_id: str, turn: int) -> int:

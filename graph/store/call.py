@@ -66,7 +66,7 @@ class ModelCall:
 
 _ADD = insert(call_table)
 _NEWEST = (
-    select(*_KEY, _call.kind, _call.manifest)
+    select(*_KEY, _call.id, _call.kind, _call.manifest)
     .where(_call.session_id == bindparam("session_id"))
     .order_by(*(column.desc() for column in _KEY))
     .limit(LONGEST_CHAIN)
@@ -187,12 +187,10 @@ class CallStore:
 
     def add(self, lease: Lease, call: ModelCall, owner: str) -> ModelCall:
         """Stores a finished call, failed or not, and returns it with its ordinal; idempotent, under the lease."""
-        of_attempt = (_call.session_id == call.session_id, _call.turn == call.turn, _call.attempt == call.attempt)
-        known = select(_call.ordinal).where(*of_attempt, _call.id == call.id)
         with self._database.write(lease) as connection:
-            if (ordinal := connection.execute(known).scalar()) is not None:
-                return replace(call, ordinal=ordinal)
             newest = connection.execute(_NEWEST, {"session_id": call.session_id}).all()
+            if known := [row.ordinal for row in newest if row.id == call.id]:
+                return replace(call, ordinal=known[0])
             is_first = not newest or newest[0][:2] != (call.turn, call.attempt)
             numbered = replace(call, ordinal=1 if is_first else newest[0].ordinal + 1)
             before = [row.manifest for row in reversed(newest) if row.kind == call.kind == "answer"]

@@ -385,6 +385,17 @@ class SessionStore:
         return SessionRow(*row)
 
 
+def count_turn(connection: Connection, session_id: str, owner: str, **values: object) -> int:
+    """Counts a new turn and changes columns; returns its number; `NotFoundError` without the session."""
+    change = update(session_table).where(_is(session_id, owner))
+    counted = change.values(**values, turn_count=_session.turn_count + 1, updated_at=database_time())
+    number: int | None = connection.execute(counted.returning(_session.turn_count)).scalar()
+    if number is None:
+        raise NotFoundError(session_id)
+    _end_changed_front(connection, session_id, values)
+    return number
+
+
 def change_session(connection: Connection, session_id: str, **values: object) -> None:
     connection.execute(update(session_table).where(_session.session_id == session_id).values(**values))
     _end_changed_front(connection, session_id, values)

@@ -104,13 +104,16 @@ class ChatStores:
         """The language of the page's chats that have no words yet."""
         return "en" if self.language_setting == "en" else "ko"
 
-    def state(self, session_id: str, *, from_turn: int = 1) -> SessionState:
-        """Returns what the tables say of a session; of the raw messages, those from a turn on.
+    def state(self, session_id: str, *, whole_turns: int | None = None) -> SessionState:
+        """Returns what the tables say of a session.
+
+        Of the raw messages, those of the last turn and of `whole_turns` before it; None for all.
 
         Raises `NotFoundError`: There is no such session.
         """
         with self.database.reading():
             row, last, first_turn, for_all = self.sessions.beginning(session_id)
+            from_turn = 1 if whole_turns is None else max(1, row.turn_count - whole_turns)
             state = self._states.get(session_id)
             if state is None or state.row.revision != row.revision or state.from_turn > from_turn:
                 state = self._read(row, first_turn=first_turn, from_turn=from_turn)

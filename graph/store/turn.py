@@ -19,21 +19,19 @@ from graph.store.database import Clock, Database, Lease
 from graph.store.fingerprint import complete_fingerprint, insert_fingerprint
 from graph.store.reset import extend_context
 from graph.store.schema import attempt_table, lease_table, message_table, turn_table
-from graph.store.session import change_session
+from graph.store.session import change_session, count_turn
 from graph.store.turn_row import (
     NEWEST,
     OPEN,
     ROWS,
     RUNNING,
     TurnRow,
-    count_turns,
-    imported_between,
+    insert_turn,
     last_turn,
     new_attempt,
     read_thoughts,
     read_turn,
     seen_by_programs,
-    sum_history_tokens,
     turns_between,
 )
 from graph.value.error import NotFoundError
@@ -118,8 +116,6 @@ __all__ = ["TurnRow", "TurnStore"]
 
 TurnEnd = Literal["finished", "failed", "stopped", "requires_action", "asking"]
 
-_ADD = insert(turn_table)
-
 
 class TurnStore:
     """Starts and ends turns under a lease; reads and stop requests need no lease."""
@@ -166,27 +162,17 @@ class TurnStore:
         """
         now = self._clock()
         with self._database.write(lease) as connection:
-            turn_count = count_turns(connection, lease.session_id, owner)
             known = find_turn(connection, lease.session_id, message.id)
             if known is not None:
                 return read_turn(connection, lease.session_id, known), False
-            number = turn_count + 1
-            values = {
-                "session_id": lease.session_id,
-                "number": number,
-                "owner": owner,
-                "user_message_id": message.id,
-                "is_casual": is_casual,
-                "history_tokens": sum_history_tokens(connection, lease.session_id, turn_count),
-                **new_attempt(1, model, client, now),
-            }
-            connection.execute(_ADD, values)
+            number = count_turn(connection, lease.session_id, owner, **settings)
             columns = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
+            begun = {"user_message_id": message.id, "is_casual": is_casual, **new_attempt(1, model, client, now)}
+            turn = insert_turn(connection, {**columns, **begun})
             insert_message(connection, message, {**columns, "whole_text": whole_text})
             keep_images(connection, lease.session_id, images, owner=owner)
             insert_fingerprint(connection, fingerprint, columns)
-            change_session(connection, lease.session_id, **settings, turn_count=number, updated_at=database_time())
-            return read_turn(connection, lease.session_id, number), True
+            return turn, True
 
     def begin_attempt(
         self,
@@ -402,11 +388,6 @@ class TurnStore:
         query = select(_turn.number, _turn.started_at).where(_turn.session_id == session_id)
         with self._database.read() as connection:
             return {row.number: row.started_at for row in connection.execute(query)}
-
-    def imported(self, session_id: str, first: int, last: int) -> frozenset[int]:
-        """Returns those of these turns that were imported."""
-        with self._database.read() as connection:
-            return imported_between(connection, session_id, first, last)
 
 
 def _set_aside(connection: Connection, turn: TurnRow) -> None:

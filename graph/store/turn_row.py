@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from sqlalchemy import Connection, bindparam, func, or_, select
+from sqlalchemy import Connection, bindparam, func, insert, or_, select
 
-from graph.store.archive import sum_live_tokens
-from graph.store.schema import attempt_table, context_block_table, session_table, turn_table
+from graph.store.archive import LIVE_TOKENS, sum_live_tokens
+from graph.store.schema import attempt_table, context_block_table, turn_table
 from graph.value.error import NotFoundError
 
 RUNNING: Final = "running"
@@ -77,14 +77,20 @@ _THOUGHTS_ASIDE = select(_aside.thoughts).where(
     _aside.turn == bindparam("number"),
     _aside.attempt == bindparam("attempt"),
 )
-_COUNT = select(session_table.c.turn_count).where(
-    session_table.c.session_id == bindparam("session_id"), session_table.c.owner == bindparam("owner")
-)
 _BETWEEN = _OF_SESSION.where(_turn.number.between(bindparam("first"), bindparam("last"))).order_by(_turn.number)
-_IMPORTED = select(_turn.number).where(
-    _turn.session_id == bindparam("session_id"),
-    _turn.number.between(bindparam("first"), bindparam("last")),
-    _turn.is_imported,
+_before = turn_table.alias("before").c
+_BEFORE = select(_before.history_tokens).where(
+    _before.session_id == bindparam("of_session"), _before.number == bindparam("last")
+)
+# Of the tokens of earlier messages only those of the turn before are summed up.
+_HISTORY: Final = func.coalesce(_BEFORE.scalar_subquery(), 0) + LIVE_TOKENS.scalar_subquery()
+_ADD: Final = (
+    insert(turn_table)
+    .values(
+        {c.name: bindparam(f"of_{c.name}", type_=c.type) for c in turn_table.c if c.name != "is_imported"}
+        | {"history_tokens": _HISTORY}
+    )
+    .returning(*(_turn[field.name] for field in fields(TurnRow)))
 )
 _own = context_block_table.c
 _HAS_OWN = select(_own.version).where(_own.session_id == bindparam("session_id"), _own.kind == "before").exists()
@@ -124,17 +130,12 @@ def seen_by_programs(connection: Connection, session_id: str, last: int) -> tupl
     return int(count), bool(has_own)
 
 
-def imported_between(connection: Connection, session_id: str, first: int, last: int) -> frozenset[int]:
-    rows = connection.execute(_IMPORTED, {"session_id": session_id, "first": first, "last": last})
-    return frozenset(rows.scalars())
-
-
-def count_turns(connection: Connection, session_id: str, owner: str) -> int:
-    """Raises `NotFoundError` if the owner has no such session."""
-    count = connection.execute(_COUNT, {"session_id": session_id, "owner": owner}).scalar()
-    if count is None:
-        raise NotFoundError(session_id)
-    return int(count)
+def insert_turn(connection: Connection, values: Mapping[str, Any]) -> TurnRow:
+    """Inserts the turn that follows the session's last one; `values` has its columns, and its number as `turn`."""
+    last = values["turn"] - 1
+    row = {f"of_{name}": value for name, value in values.items() if name in _turn}
+    of_last = {"of_session": values["session_id"], "of_number": values["turn"], "first": last, "last": last}
+    return TurnRow(*connection.execute(_ADD, {**row, **of_last}).one())
 
 
 def sum_history_tokens(connection: Connection, session_id: str, last_number: int) -> int:

@@ -75,11 +75,6 @@ def room_within(input_tokens: int) -> int:
     return input_tokens - min(reserve, input_tokens // 2)
 
 
-def first_turn(strategy: Strategy, open_turn: int) -> int:
-    """Returns the first turn that a strategy needs apart from its records while `open_turn` is open; 1 for all."""
-    return 1 if strategy.whole_turns is None else max(1, open_turn - strategy.whole_turns)
-
-
 class Strategy(Protocol):
     """Decides when to fold and what to send; has no side effects."""
 

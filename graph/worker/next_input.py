@@ -24,7 +24,7 @@ from graph.store.project import ContextBlockStore
 from graph.store.session import SessionRow
 from graph.store.state import SessionState
 from graph.store.turn_row import TurnRow
-from graph.strategy.base import Strategy, first_turn
+from graph.strategy.base import Strategy
 from graph.strategy.strategies import Strategies
 from graph.tool.registry import KnownTools, Schemas, mcp_schema
 from graph.tool.tool_context import ProjectAccess
@@ -103,7 +103,7 @@ class NextInputs:
         stores = self._deps.stores
         if not session.session_id:
             return stores.unsaved_state(session, language)
-        known = stores.state(session.session_id, from_turn=first_turn(strategy, session.turn_count + 1))
+        known = stores.state(session.session_id, whole_turns=strategy.whole_turns)
         return replace(known, language=known.language if session.turn_count else language or known.language)
 
     def _snapshot(self, known: SessionState, session: SessionRow, strategy: Strategy) -> SessionSnapshot:

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from graph.core.cost import read_prices
-from graph.core.language import session_language
 from graph.fold.spec import target_chars
 from graph.service import ChatService
 from graph.service.deletion import RETENTION_SECONDS
@@ -73,8 +72,8 @@ def test_example_has_seven_turns_and_two_folds(alone: Chat, server: FakeOpenAI, 
         for fact in retained:
             assert fact in said
             assert fact in record.summary
-    archive = service._engine.stores.chat.archive  # noqa: SLF001  # nobody but a test has to know
-    assert session_language(archive.openings(example.session_id)) == language
+    stores = service._engine.stores.chat  # noqa: SLF001  # nobody but a test has to know
+    assert stores.state(example.session_id).language == language
     sums = service.folds.statistics(example.session_id)
     assert (sums.record_count, sums.folded_turn_count) == (2, 6)
     assert sums.original_chars == sum(record.original_chars for record in records)

@@ -354,13 +354,13 @@ def test_only_the_newest_sessions_are_remembered(stores: StoreSet) -> None:
 def test_a_cache_is_at_work_where_one_of_the_last_calls_read_from_it(stores: StoreSet) -> None:
     lease = stores.make_session()
     stores.run_turn(lease, "one")
-    assert not stores.calls.reads_cache(SESSION)
+    assert not stores.calls.recent(SESSION, is_branch=False).reads_cache
     stores.calls.add(lease, stores.make_call("c0", 1, usage_cached_tokens=None), OWNER)
     stores.calls.add(lease, stores.make_call("c1", 1, usage_cached_tokens=0), OWNER)
     stores.calls.add(lease, stores.make_call("c2", 1, kind="reasoning", usage_cached_tokens=9), OWNER)
-    assert not stores.calls.reads_cache(SESSION)
+    assert not stores.calls.recent(SESSION, is_branch=False).reads_cache
     stores.calls.add(lease, stores.make_call("c3", 1, usage_cached_tokens=64), OWNER)
-    assert stores.calls.reads_cache(SESSION)
+    assert stores.calls.recent(SESSION, is_branch=False).reads_cache
     for number in range(20):
         stores.calls.add(lease, stores.make_call(f"d{number}", 1, usage_cached_tokens=0), OWNER)
-    assert not stores.calls.reads_cache(SESSION)
+    assert not stores.calls.recent(SESSION, is_branch=False).reads_cache

@@ -145,21 +145,21 @@ def test_series_has_the_last_answer_call_of_each_present_attempt(stores: StoreSe
 
 def test_correction_is_taken_from_the_last_twenty_reports(stores: StoreSet) -> None:
     lease = stores.make_session()
-    assert stores.calls.correction(SESSION) == 1.0
+    assert stores.calls.recent(SESSION, is_branch=False).ratio == 1.0
     stores.run_turn(lease, "one")
     stores.calls.add(lease, stores.make_call("silent", 1), OWNER)
-    assert stores.calls.correction(SESSION) == 1.0
+    assert stores.calls.recent(SESSION, is_branch=False).ratio == 1.0
     # A report of less than was sent makes no room, and one of less than half takes none away.
     for number, usage in enumerate((10, 90, 160)):
         stores.calls.add(lease, stores.make_call(f"old{number}", 1, usage_input_tokens=usage), OWNER)
-        assert stores.calls.correction(SESSION) == (1.0, 1.0, 1.25)[number]
+        assert stores.calls.recent(SESSION, is_branch=False).ratio == (1.0, 1.0, 1.25)[number]
     stores.calls.add(lease, stores.make_call("cached", 1, usage_input_tokens=1), OWNER)
-    assert stores.calls.correction(SESSION) == 1.25
+    assert stores.calls.recent(SESSION, is_branch=False).ratio == 1.25
     for number in range(2, 22):
         stores.calls.add(lease, stores.make_call(f"c{number}", 1, usage_input_tokens=120), OWNER)
-    assert stores.calls.correction(SESSION) == pytest.approx(1.2)
+    assert stores.calls.recent(SESSION, is_branch=False).ratio == pytest.approx(1.2)
     stores.calls.add(lease, stores.make_call("wild", 1, usage_input_tokens=1_000_000), OWNER)
-    assert stores.calls.correction(SESSION) == 2.0
+    assert stores.calls.recent(SESSION, is_branch=False).ratio == 2.0
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_an_offset_is_told_from_a_ratio(
         usage = round(offset + ratio * sent)
         call = stores.make_call(f"c{number}", 1, sent_tokens=sent, usage_input_tokens=usage)
         stores.calls.add(lease, call, OWNER)
-    fit = stores.calls.fit(SESSION)
+    fit = stores.calls.recent(SESSION, is_branch=False).correction
     assert fit.tokens(6_000) == pytest.approx(at_once, abs=2)
     assert fit.sent_within(6_000) == pytest.approx(within, abs=2)
 
@@ -194,9 +194,11 @@ def test_a_branch_begins_with_what_its_origin_has_learned(stores: StoreSet) -> N
         with stores.database.write() as connection:
             of_name = session_table.c.session_id == name
             connection.execute(update(session_table).where(of_name).values(forked_from=origin))
-    assert [stores.calls.correction(name) for name in (SESSION, "branch", "twig")] == [pytest.approx(1.2)] * 3
-    assert stores.calls.correction("left") == 1.0
+    assert [stores.calls.recent(name, is_branch=True).ratio for name in (SESSION, "branch", "twig")] == [
+        pytest.approx(1.2)
+    ] * 3
+    assert stores.calls.recent("left", is_branch=True).ratio == 1.0
     with stores.database.write() as connection:
         another = update(session_table).where(session_table.c.session_id == SESSION)
         connection.execute(another.values(owner="another"))
-    assert stores.calls.correction("twig") == 1.0
+    assert stores.calls.recent("twig", is_branch=True).ratio == 1.0

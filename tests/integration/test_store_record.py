@@ -46,6 +46,11 @@ with open_location(*sys.argv[1:]) as stores:
 """
 
 
+def uncovered(stores: StoreSet) -> list[Record]:
+    standing = stores.records.standing(SESSION)
+    return without_overlap(standing.set_aside, standing.active)
+
+
 def ids(records: list[Record]) -> list[str]:
     return [record.id for record in records]
 
@@ -291,10 +296,10 @@ def test_a_restored_compaction_gives_way_to_its_sources_and_later_records_stay(s
     lease = stores.make_session()
     stores.sessions.update(SESSION, OWNER, restored_tokens=900)
     text_records(stores, lease, 2)
-    assert stores.sessions.restored_tokens(SESSION) == 900
+    assert stores.sessions.get(SESSION, OWNER).restored_tokens == 900
     stores.complete(stores.make_record("all", 1, 4).with_changes(kind="compaction", sources=("r1", "r2")))
     assert stores.records.adopt(lease, "all")
-    assert stores.sessions.restored_tokens(SESSION) == 0
+    assert stores.sessions.get(SESSION, OWNER).restored_tokens == 0
     stores.run_turn(lease, "t3")
     stores.complete(stores.make_record("r3", 5, 6))
     assert stores.records.adopt(lease, "r3")
@@ -313,7 +318,7 @@ def test_records_behind_a_hole_that_restoring_leaves_wait_until_it_is_folded(sto
     assert versions.add(changed, owner=OWNER, of="r3") is not None
     stores.records.revert(lease, ["r1"])
     assert stores.records.active(SESSION) == []
-    assert ids(stores.records.set_aside(SESSION)) == ["v3", "r2"]
+    assert ids(stores.records.standing(SESSION).set_aside) == ["v3", "r2"]
     turns = stores.records.adoption_turns(SESSION, ["v3"])
     for name in ("t4", "t5"):
         stores.clock.move(1)
@@ -323,7 +328,7 @@ def test_records_behind_a_hole_that_restoring_leaves_wait_until_it_is_folded(sto
     again = stores.complete(stores.make_record("again", 1, 2).with_changes(covered_until_message_id="t1-answer"))
     assert all(stores.records.adopt(lease, record_id) for record_id in (again.id, "r2", "v3", "v3"))
     assert ids(stores.records.active(SESSION)) == ["again", "r2", "v3"]
-    assert stores.records.set_aside(SESSION) == []
+    assert stores.records.standing(SESSION).set_aside == []
     assert ids(versions.of(SESSION, "v3")) == ["r3", "v3"]
     assert stores.records.adoption_turns(SESSION, ["v3"]) == turns
 
@@ -333,13 +338,16 @@ def test_a_record_that_waits_stands_over_no_answer_that_is_given_anew(stores: St
     text_records(stores, lease, 3)
     stores.records.revert(lease, ["r1"])
     stores.turns.begin_attempt(lease, 3, model="m")
-    assert ids(without_overlap(stores.records.set_aside(SESSION), stores.records.active(SESSION))) == ["r3", "r2"]
+    assert ids(without_overlap(stores.records.standing(SESSION).set_aside, stores.records.active(SESSION))) == [
+        "r3",
+        "r2",
+    ]
     again = stores.make_record("again", 1, 2).with_changes(covered_until_message_id="t1-answer", source_key="again")
     stores.complete(again)
     assert [stores.records.adopt(lease, record_id) for record_id in ("again", "r2", "r3")] == [True, True, False]
-    assert ids(without_overlap(stores.records.set_aside(SESSION), stores.records.active(SESSION))) == ["r3"]
+    assert ids(without_overlap(stores.records.standing(SESSION).set_aside, stores.records.active(SESSION))) == ["r3"]
     covering = stores.records.get(SESSION, "r3")
-    assert without_overlap(stores.records.set_aside(SESSION), [covering]) == []
+    assert without_overlap(stores.records.standing(SESSION).set_aside, [covering]) == []
 
 
 def version_of(stores: StoreSet, record_id: str, turns: int) -> Record:
@@ -372,7 +380,7 @@ def test_one_of_a_records_versions_is_active_and_a_merge_hides_them_until_it_is_
     assert versions.undo_merge(SESSION, "m2")
     assert not versions.undo_merge(SESSION, "m2")
     assert ids(stores.records.active(SESSION)) == ["v2", "r2"]
-    assert versions.undone_merges(SESSION) == {(1, 4)}
+    assert stores.records.standing(SESSION).undone == {(1, 4)}
     assert versions.use(SESSION, "merge")
     assert ids(stores.records.active(SESSION)) == ["merge"]
 

@@ -206,6 +206,6 @@ def test_calls_for_titles_are_calls_of_no_turn(stores: StoreSet) -> None:
         titles.keep(SESSION, replace(call_of(stores), usage_input_tokens=1_000_000), "제목")
     assert calls.turns(SESSION) == (1, 2)
     assert [(call.id, call.ordinal) for turn in (1, 2) for call in calls.of_turn(SESSION, turn)] == [("a", 1), ("b", 1)]
-    assert calls.correction(SESSION) == pytest.approx(1.1)
+    assert calls.recent(SESSION, is_branch=False).ratio == pytest.approx(1.1)
     assert calls.unsent_tokens(SESSION) == sum(full - sent for _, sent, full in calls.series(SESSION))
     assert len(calls.sent(SESSION)) == 2

@@ -145,7 +145,7 @@ def test_what_programs_asked_brought_along_and_sent_beside_their_turns_is_known(
             model="",
             now=stores.clock(),
         )
-    assert [stores.turns.imported(SESSION, 1, last) for last in (1, 2)] == [frozenset(), {2}]
+    assert stores.archive.uncovered(SESSION, [(1, None)])[1] == {2}
     assert [stores.turns.seen_by_programs(SESSION, last) for last in (1, 2)] == [(0, False), (1, False)]
     stores.blocks.keep(lease, "before", "messages", owner=OWNER)
     assert stores.turns.seen_by_programs(SESSION, 2) == (1, True)

@@ -118,7 +118,7 @@ def test_what_a_title_costs_is_counted_apart_from_turns_and_folds(open_chat: Ope
             chat.service.inputs.of_turn(identifier, turn) for turn in chat.service.inputs.called_turns(identifier)
         ]
         seen = (folds.statistics(identifier), folds.savings(identifier), folds.chart(identifier))
-        return [*seen, folds.gauge(identifier), chat.service._engine.stores.chat.calls.correction(identifier), inputs]  # noqa: SLF001  # nobody is told it
+        return [*seen, folds.gauge(identifier), chat.service._engine.stores.chat.state(identifier).calls.ratio, inputs]  # noqa: SLF001  # nobody is told it
 
     (spent,) = chat.rows("SELECT sum(tokens) FROM owner_use")[0]
     (paid,) = chat.rows("SELECT sum(usage_input_tokens + usage_output_tokens) FROM model_call")[0]

@@ -29,7 +29,10 @@ _CREATE: Final = """
     CREATE VIRTUAL TABLE message_search
     USING fts5(terms, content='', detail=none, columnsize=0, tokenize='ascii')
 """
-_ADD: Final = text("INSERT INTO message_search (rowid, terms) VALUES (:row, :terms)")
+_ADD: Final = text(f"""
+    INSERT INTO message_search (rowid, terms)
+    SELECT number * {_POSITIONS_PER_SESSION} + :position, :terms FROM search_session WHERE session_id = :session_id
+""")  # noqa: S608  # a number of our own
 _REMOVE: Final = text("INSERT INTO message_search (message_search, rowid, terms) VALUES ('delete', :row, :terms)")
 _MERGE: Final = text("INSERT INTO message_search (message_search, rank) VALUES ('merge', :pages)")
 _MERGED_PAGES: Final = 1_000
@@ -47,12 +50,12 @@ def clear_index(connection: Connection) -> None:
 
 
 def add_terms(connection: Connection, session_id: str, position: int, terms: str) -> None:
-    number = _number_of(connection, session_id)
-    if number is None:
-        added = connection.execute(insert(search_session_table).values(session_id=session_id))
-        number = int(added.inserted_primary_key[0])  # type: ignore[index]  # an insert of one row has it
-    if terms:
-        connection.execute(_ADD, {"row": _row_id(number, position), "terms": terms})
+    if not terms:
+        return
+    row = {"session_id": session_id, "position": position, "terms": terms}
+    if connection.execute(_ADD, row).rowcount == 0:
+        connection.execute(insert(search_session_table).values(session_id=session_id))
+        connection.execute(_ADD, row)
 
 
 def remove_terms(connection: Connection, session_id: str, rows: Iterable[tuple[int, str]]) -> None:
