@@ -40,15 +40,19 @@ class StateRecovery:
         self._strategies = strategies
         self._stores = stores
 
-    def reconcile(self, lease: Lease, session: SessionRow, *, keeps_waiting: bool = False) -> None:
+    def reconcile(
+        self, lease: Lease, session: SessionRow, *, keeps_waiting: bool = False, state: SessionState | None = None
+    ) -> None:
         """Closes a turn that is left open, and rebuilds the state if it differs from the tables.
 
         Records behind a hole in the coverage are invalidated. A pending task is never resumed: if its answer was given,
         it is in the archive; if it failed, it would fail again. `keeps_waiting`: a turn that waits for a program or
-        for the user's word stays open.
+        for the user's word stays open. `state` is the session's, as it was read under the lease.
         """
         session_id = lease.session_id
-        context = self._context(session)
+        context = state
+        if context is None or context.whole_turns != self._strategies.of(session.strategy).whole_turns:
+            context = self._context(session)
         last = context.last
         if context.left_out:
             self._stores.records.invalidate_from(lease, context.left_out[0].from_position)

@@ -30,7 +30,7 @@ from graph.store.turn import TurnRow
 from graph.strategy.strategies import Strategies
 from graph.tool.registry import TOOL_NAMES, allowance_of, mcp_tools
 from graph.value.client import ClientOptions
-from graph.value.error import BusyError, InputError, McpError, SignInError
+from graph.value.error import BusyError, InputError, McpError, NotFoundError, SignInError
 from graph.value.mcp import ToolInfo
 from graph.value.view import FoldWhen, LiveTurn, Thinking, TurnOptions
 from graph.worker.turn_log import TurnLog
@@ -89,13 +89,24 @@ class SessionAccess:
         self._check_end()
         return self.stores.sessions.get_admitted(session_id, self.owner, self.sign_in)
 
+    def find(self, session_id: str) -> SessionRow | None:
+        """Returns the session, None if the owner has none of this id; raises `SignInError`."""
+        try:
+            return self.own(session_id)
+        except NotFoundError:
+            return None
+
     def _check_end(self) -> None:
         if self.sign_in is not None and self.sign_in.until <= self.clock():
             raise SignInError("ended")
 
-    def is_busy(self, session_id: str) -> bool:
-        """Whether a turn of the session runs in any process, or a manual compaction in this one."""
-        return session_id in self.compacting or self.is_running(session_id)
+    def is_busy(self, session_id: str, *, is_open: bool = True) -> bool:
+        """Whether a turn of the session runs in any process, or a manual compaction in this one.
+
+        `is_open` is False if the session was just read, and its last turn was over.
+        """
+        is_here = session_id in self.compacting or self.runner.running(session_id) is not None
+        return is_here or (is_open and self._running_elsewhere(session_id) is not None)
 
     def is_running(self, session_id: str) -> bool:
         """Whether a turn of the session runs in any process."""
@@ -188,6 +199,10 @@ class Choices:
         if options.instructions is not None:
             changes["instructions"] = checked_instructions(options.instructions)
         return changes
+
+    def whole_turns(self, strategy: str) -> int | None:
+        """Returns how many turns before the open one a strategy reads whole; None for the raw turns only."""
+        return self.strategies.of(strategy).whole_turns
 
     def changes_of(self, session: SessionRow, options: TurnOptions) -> dict[str, Any]:
         """Returns the session's settings that the options change.

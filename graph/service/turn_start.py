@@ -88,10 +88,11 @@ class TurnStarter:
         if self._vectors is not None:
             log.watch(partial(self._vectors.hear, session))
         strategy, projects = self._choices.strategies.of(session.strategy), self._project_turns
-        with self._stores.database.reading():
-            state = self._stores.state(session_id, whole_turns=strategy.whole_turns)
+        state = self._stores.state(session_id, whole_turns=strategy.whole_turns)
+        language, raw = state.language, [entry.message for entry in state.raw]
+        asked = next((message for message in reversed(raw) if message.id == turn.user_message_id), None)
+        if asked is None:  # folded already
             asked = self._stores.archive.get(session_id, turn.user_message_id).message
-        language = state.language
         mcp_tools = self._mcp_tools(lease, state, session, options, is_resumed=bool(resumed))
         context = TurnContext(
             lease=lease,

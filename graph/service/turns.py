@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -116,18 +116,20 @@ class Turns:
         options = options or TurnOptions()
         session_id = plain_text(session_id)
         urls = [url_of(image) for image in images]
-        sent = self._sent(session_id, text, options)
-        message = self._accept(session_id, sent, message_id, options, images, urls)
+        known = self._access.find(session_id)
+        name = self._choices.models.known_name(options.model or (known.model if known else ""))
+        sent = self._sent(name, text, options)
+        message = self._accept(name, sent, message_id, options, images, urls)
         if message_id is not None and (number := self._number_of(session_id, message)) is not None:
             return number
         imported, brought = (decision.imported, decision.brought) if decision else ((), ())
         check_history((*imported, *brought))
         if decision is not None and decision.stop_first:
             self._stop_and_wait(session_id)
-        first_tools = self._first_mcp_tools(session_id, options)  # may wait for a server: nothing is reserved yet
+        first_tools = self._first_mcp_tools(known, options)  # may wait for a server: nothing is reserved yet
         try:
             opening = _opening_of(text_of(message), options, decision)
-            with self._reserve(session_id, wait_seconds, opening=opening) as lease:
+            with self._reserve(session_id, wait_seconds, opening=opening, known=known) as lease:
                 self._check_unchanged(session_id, decision)
                 with self._stores.database.writing() if imported or brought else contextlib.nullcontext():
                     if imported:
@@ -136,7 +138,7 @@ class Turns:
                     every = [*urls, *(plain_text(url) for earlier in before for url in earlier.images)]
                     whole = "" if sent == text else plain_text(text)
                     turn, session = self._begin(
-                        lease, message, options, decision, data_urls(every), first_tools, whole_text=whole
+                        lease, message, options, decision, data_urls(every), first_tools, whole_text=whole, known=known
                     )
                     messages = [message, *self._add(lease, turn, [message], brought), *made.messages]
                     self._append_made(lease, turn, made)
@@ -178,16 +180,16 @@ class Turns:
         append(turn=turn.number, attempt=turn.attempt, messages=messages, images=images)
         return messages
 
-    def _sent(self, session_id: str, text: str, options: TurnOptions) -> str:
+    def _sent(self, model: str, text: str, options: TurnOptions) -> str:
         """Returns a message of the page as it is sent, with the beginnings of long files."""
         if options.client is not None or len(text) > MOST_WHOLE_CHARS:
             return text  # the latter is refused
-        window_tokens = self._choices.models.window_tokens(self._model_of(session_id, options))
+        window_tokens = self._choices.models.window_tokens(model)
         return sent_text(text, window_tokens=window_tokens, most_chars=self._message_chars)
 
     def _accept(
         self,
-        session_id: str,
+        model: str,
         text: str,
         message_id: str | None,
         options: TurnOptions,
@@ -202,16 +204,16 @@ class Turns:
             raise InputError("bad_image")
         text = plain_text(text)
         self._choices.chosen(options)
-        self._check_window(session_id, text, options)
-        if images and not self._choices.models.takes_images(name := self._model_of(session_id, options)):
-            raise InputError("no_images", name)
+        self._check_window(model, text, options)
+        if images and not self._choices.models.takes_images(model):
+            raise InputError("no_images", model)
         return question_of(text, images, message_id=plain_text(message_id or f"user-{uuid.uuid4().hex}"))
 
     def _check_length(self, text: str) -> None:
         if len(text) > self._message_chars:
             raise InputError("message_too_long", f"{len(text)} > {self._message_chars}")
 
-    def _check_window(self, session_id: str, text: str, options: TurnOptions) -> None:
+    def _check_window(self, model: str, text: str, options: TurnOptions) -> None:
         """Refuses a message that alone fills the context window, as no fold could make it fit.
 
         A program's, with all that is sent beside it, only if the window is known: else the model's server decides.
@@ -219,18 +221,11 @@ class Turns:
         tokens = estimate_tokens(text) + (tokens_beside(options.client) if options.client else 0)
         if tokens < _SMALLEST_WINDOW_TOKENS:
             return
-        models, name = self._choices.models, self._model_of(session_id, options)
-        window = models.reported_window_tokens(name) if options.client else models.window_tokens(name)
+        models = self._choices.models
+        window = models.reported_window_tokens(model) if options.client else models.window_tokens(model)
         if window is not None and tokens >= window:
-            reason: InputReason = "over_guessed_window" if models.is_window_guessed(name) else "over_window"
+            reason: InputReason = "over_guessed_window" if models.is_window_guessed(model) else "over_window"
             raise InputError(reason, f"≈{tokens} > {window}")
-
-    def _model_of(self, session_id: str, options: TurnOptions) -> str:
-        """Returns the name of the model that will answer, as far as it is known."""
-        models, name = self._choices.models, options.model or ""
-        with suppress(NotFoundError):
-            name = name or self._access.own(session_id).model
-        return models.known_name(name)
 
     def _number_of(self, session_id: str, message: HumanMessage) -> int | None:
         """Returns the turn of an archived message, else None; `NotFoundError` for another owner's."""
@@ -249,27 +244,30 @@ class Turns:
 
     @contextmanager
     def _reserve(
-        self, session_id: str, wait_seconds: float = 0.0, *, opening: _Opening | None = None
+        self,
+        session_id: str,
+        wait_seconds: float = 0.0,
+        *,
+        opening: _Opening | None = None,
+        known: SessionRow | None = None,
     ) -> Iterator[Lease]:
         """Reserves a slot of the server and acquires the lease; the worker releases both.
 
         Waits for a turn in progress, and 5 s more for the clean-up after one. On error both are released, and a session
-        created by `opening` is deleted if still empty.
+        created by `opening` is deleted if still empty. `known` is the session as it was just read.
 
         Raises:
             NotFoundError: The session belongs to another owner.
             BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
         """
         access, stores, limiter = self._access, self._stores, self._runner.limiter
-        with stores.database.reading():
-            is_missing = opening is not None and not self._exists(session_id)
-            if wait_seconds == 0 and access.is_busy(session_id):
-                access.own(session_id)  # of another's nothing is told, not even this
-                raise BusyError
+        if wait_seconds == 0 and access.is_busy(session_id, is_open=known is None or known.is_open):
+            access.own(session_id)  # of another's nothing is told, not even this
+            raise BusyError
         with ExitStack() as undo:
             limiter.begin(self._owner)
             undo.callback(limiter.end, self._owner)
-            if opening is not None and is_missing:
+            if opening is not None and known is None:
                 stores.sessions.create(
                     session_id,
                     self._owner,
@@ -291,13 +289,6 @@ class Turns:
             yield lease
             undo.pop_all()
 
-    def _exists(self, session_id: str) -> bool:
-        try:
-            self._access.own(session_id)
-        except NotFoundError:
-            return False
-        return True
-
     def _check_unchanged(self, session_id: str, decision: Decision | None) -> None:
         """Checks that no other turn or attempt began since a program's request was recognised; raises `BusyError`."""
         if decision is None or decision.turn == 0:
@@ -316,6 +307,7 @@ class Turns:
         first_tools: Sequence[Mapping[str, Any]],
         *,
         whole_text: str,
+        known: SessionRow | None,
     ) -> tuple[TurnRow, SessionRow]:
         """Commits the message with its turn and changed settings; returns the turn and the session.
 
@@ -324,7 +316,9 @@ class Turns:
             InputError: An option is invalid.
             BusyError: The same message was sent at the same time.
         """
-        session = self._access.own(lease.session_id)
+        whole_turns = self._choices.whole_turns(known.strategy if known else "")
+        state = self._stores.state(lease.session_id, whole_turns=whole_turns)
+        session = state.row
         changes = self._choices.changes_of(session, options)
         if first_tools:
             changes["mcp_tools"] = tuple(first_tools)
@@ -332,7 +326,7 @@ class Turns:
         if group and group != session.family and (is_chat_id(group) or not session.family):
             changes["family"] = group
         session = replace(session, **changes)
-        self._access.recovery.reconcile(lease, session)
+        self._access.recovery.reconcile(lease, session, state=state)
         text = text_of(message)
         turn, is_new = self._stores.turns.begin(
             lease,
@@ -350,16 +344,13 @@ class Turns:
             raise BusyError  # the same message was sent twice at once, and the other call committed it
         return turn, session
 
-    def _first_mcp_tools(self, session_id: str, options: TurnOptions) -> Sequence[Mapping[str, Any]]:
+    def _first_mcp_tools(self, known: SessionRow | None, options: TurnOptions) -> Sequence[Mapping[str, Any]]:
         """Returns the MCP tools that a new session begins with: the newest chat's, or those that a token names.
 
         None if the message brings its own, or the session isn't new.
         """
-        if options.mcp_tools is not None:
+        if options.mcp_tools is not None or (known is not None and known.turn_count):
             return ()
-        with suppress(NotFoundError):
-            if self._access.own(session_id).turn_count:
-                return ()
         if options.client is not None:
             return self._choices.mcp_named(options.client)
         return newest_mcp_tools(self._stores.sessions, self._owner)
@@ -525,7 +516,7 @@ class Turns:
             live = self._access.live_turn(session_id)
             if live is not None and live.number == after_turn:
                 raise BusyError
-            if self._exists(new_id):
+            if self._access.find(new_id) is not None:
                 return new_id
             copy_session(connection, session_id, new_id, after_turn=after_turn, client=client, group=group)
         return new_id

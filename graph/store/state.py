@@ -25,7 +25,8 @@ class SessionState:
         last: The session's last turn, as it was when it last began, ended or waited: not what was streamed since.
         active: The records that an input may contain, oldest first: those up to the first gap in coverage.
         left_out: Active records behind a gap; their messages are in `raw`.
-        raw: The live messages that no record covers, oldest first, from the turn `from_turn` on.
+        raw: The live messages that no record covers, oldest first, from the turn `from_turn` on: that of the first of
+            `whole_turns` turns before the last one, or the first of all.
         imported: Those of the raw turns that a program sent with their answers.
         set_aside: Records that may be active again, newest first; see `StandingRecords`.
         undone: The first and last position of each merge that the user undid.
@@ -52,6 +53,7 @@ class SessionState:
     calls: RecentCalls = field(default_factory=RecentCalls)
     first_turn: int = 1
     from_turn: int = 1
+    whole_turns: int | None = None
     has_long_files: bool = False
     for_all: str = ""
 

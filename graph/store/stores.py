@@ -122,7 +122,7 @@ class ChatStores:
         raw = state.raw
         if state.from_turn < from_turn:
             raw = [entry for entry in raw if entry.turn >= from_turn]
-        return replace(state, row=row, last=last, for_all=for_all, raw=raw)
+        return replace(state, row=row, last=last, for_all=for_all, raw=raw, whole_turns=whole_turns)
 
     def unsaved_state(self, row: SessionRow, language: Language | None) -> SessionState:
         """Returns the state of a session that the next message would create."""

@@ -15,7 +15,7 @@ from langchain_core.messages import AnyMessage
 from langgraph.types import Command
 
 from graph.core.pin import ContextRequest
-from graph.core.turn import RECALL_TOOL, Closing
+from graph.core.turn import RECALL_TOOL, Closing, split_turns
 from graph.node.builder import ChatGraph
 from graph.node.fold_worker import FoldWorker
 from graph.node.recovery import StateRecovery, config_of
@@ -206,8 +206,8 @@ class TurnRunner:
     def _outcome(self, job: Job) -> Event:
         """Streams the graph and returns the turn's final event; any failure closes the turn."""
         try:
-            asked = self._stream(job)
-            return outlast(lambda: self._ended(job, asked), self.give_up)
+            asked, messages = self._stream(job)
+            return outlast(lambda: self._ended(job, asked, messages), self.give_up)
         except TurnStoppedSignal:
             ending = _Ending("unanswered" if self._closing.is_set() else "stopped")
         except LeaseLostError as error:
@@ -222,8 +222,11 @@ class TurnRunner:
         self._after("thoughts", job.session_id, lambda: self._keep_thoughts(job))
         return self._close(job, ending)
 
-    def _stream(self, job: Job) -> Sequence[Mapping[str, str]]:
-        """Runs the graph; returns the calls on which the user must give his word before it can go on."""
+    def _stream(self, job: Job) -> tuple[Sequence[Mapping[str, str]], Sequence[AnyMessage]]:
+        """Runs the graph; returns the calls on which the user must give his word before it can go on.
+
+        And the turn's messages.
+        """
         update = {  # the history stays as it is
             "messages": list(job.messages),
             "session_id": job.session_id,
@@ -241,12 +244,12 @@ class TurnRunner:
             self._projects.begin(job.request)
         given: Any = Command(resume=True) if context.words else cast("ChatState", update)
         ended = self._graph.invoke(given, config_of(job.session_id), context=context, durability="sync")
-        return [call for asking in ended.get("__interrupt__", ()) for call in asking.value["calls"]]
+        asked = [call for asking in ended.get("__interrupt__", ()) for call in asking.value["calls"]]
+        return asked, split_turns(ended["messages"])[-1]
 
-    def _ended(self, job: Job, asked: Sequence[Mapping[str, str]]) -> Event:
+    def _ended(self, job: Job, asked: Sequence[Mapping[str, str]], messages: Sequence[AnyMessage]) -> Event:
         """Writes how a run ended that went well: with an answer, or with calls for a program or the user to decide."""
         self._keep_thoughts(job)
-        messages = self._messages_of(job)
         calls = () if asked else waiting_calls(messages)
         status: Literal["requires_action", "asking", "finished"] = "requires_action" if calls else "finished"
         status = "asking" if asked else status
