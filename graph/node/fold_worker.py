@@ -62,13 +62,11 @@ class LastInputs:
     """The last inputs of the newest sessions, in memory only: after a restart and on other servers folds are quoted.
 
     Args:
-        recent: Returns what the endpoint reported of a session's last calls.
         mode: Returns "auto" to ask in place where the endpoint's cache makes that cheaper, "always" to do so wherever
             it's possible, "never" to quote.
     """
 
-    def __init__(self, recent: Callable[[str], RecentCalls], mode: Callable[[], InPlaceMode]) -> None:
-        self._recent = recent
+    def __init__(self, mode: Callable[[], InPlaceMode]) -> None:
         self._mode = mode
         self._inputs: Newest[str, LastInput] = Newest(_MOST_INPUTS)
 
@@ -98,30 +96,24 @@ class LastInputs:
         """Forgets a session."""
         self._inputs.drop(session_id)
 
-    def request_for(self, session_id: str, spec: FoldSpec, summariser: ModelSummariser) -> SummaryRequest | None:
-        """Returns the request for a fold in place; None if it must or should be quoted.
-
-        Raises:
-            StoreError: The session's calls can't be read.
-        """
+    def request_for(
+        self, session_id: str, spec: FoldSpec, summariser: ModelSummariser, recent: RecentCalls
+    ) -> SummaryRequest | None:
+        """Returns the request for a fold in place; None if it must or should be quoted."""
         last = self._inputs.get(session_id)
         if last is None or last.model != summariser.name:
             return None
         request = request_in_place(last, spec)
-        if request is None or not self._fits(session_id, last, request, spec, summariser):
+        if request is None:
             return None
-        if self._mode() == "auto":
-            is_cached = self._recent(session_id).reads_cache
-            if not is_cached or price_in_place(last, request) >= price_quoted(spec, summariser.source_tokens):
-                return None
-        return request
-
-    def _fits(
-        self, session_id: str, last: LastInput, request: SummaryRequest, spec: FoldSpec, summariser: ModelSummariser
-    ) -> bool:
         answer_tokens = summariser.answer_limit_tokens(spec) or request.most_chars
-        input_tokens = self._recent(session_id).correction.tokens(input_tokens_in_place(last, request))
-        return input_tokens + answer_tokens <= summariser.window_tokens
+        input_tokens = recent.correction.tokens(input_tokens_in_place(last, request))
+        if input_tokens + answer_tokens > summariser.window_tokens:
+            return None
+        if self._mode() != "auto":
+            return request
+        is_cheaper = price_in_place(last, request) < price_quoted(spec, summariser.source_tokens)
+        return request if recent.reads_cache and is_cheaper else None
 
 
 _MOST_TERMS: Final = 50
@@ -221,7 +213,7 @@ class FoldWorker:
         deadline_seconds: float | None,
         quiet_seconds: float = 0.0,
     ) -> None:
-        self.last_inputs = LastInputs(lambda session_id: stores.state(session_id).calls, lambda: models.in_place)
+        self.last_inputs = LastInputs(lambda: models.in_place)
         self._stores = stores
         self._models = models
         self._spending = spending
@@ -283,7 +275,7 @@ class FoldWorker:
         """
         summariser = self._models.summariser(model)
         room_tokens = ledger_tokens(self._models.input_tokens(model))
-        spec = replace(spec, language=self._stores.state(session_id).language, ledger_tokens=room_tokens)
+        spec = replace(spec, ledger_tokens=room_tokens)
         key = source_key(spec, model=summariser.name, prompt_version=summariser.prompt_version)
         return FoldPlan(session_id, owner, spec, summariser, key)
 
@@ -567,10 +559,11 @@ class FoldWorker:
 
     def _made(self, plan: FoldPlan, record: Record, stop: threading.Event) -> Record:
         began = time.monotonic()
-        plan = replace(plan, spec=self._with_context(plan))
+        spec, recent = self._with_context(plan)
+        plan = replace(plan, spec=spec)
         if plan.spec.stands_verbatim:
             return end_verbatim(record, plan.spec)
-        drafts, lost, error_code = self._drafts(plan, record, stop)
+        drafts, lost, error_code = self._drafts(plan, record, stop, recent)
         end = partial(end_record, record, plan.spec, seconds=time.monotonic() - began)
         done = end(drafts, error_code, lost=lost, is_fallback=plan.is_fallback)
         is_left_to_mend = (self._unmended.get(plan.lane) or ("", None))[0] == plan.key
@@ -583,8 +576,11 @@ class FoldWorker:
         mended = end([picked], "", lost=[*drafts, *lost], is_fallback=True)
         return mended.with_changes(error_code=done.error_code) if mended.status == "COMPLETED" else done
 
-    def _with_context(self, plan: FoldPlan) -> FoldSpec:
-        """Returns the fold with what else is known of its session: other records, the last input and the ledger."""
+    def _with_context(self, plan: FoldPlan) -> tuple[FoldSpec, RecentCalls]:
+        """Returns the fold with what else is known of its session: other records, the last input and the ledger.
+
+        And what the endpoint reported of the session's last calls.
+        """
         spec, session_id = plan.spec, plan.session_id
         with self._stores.database.reading():
             state = self._stores.state(session_id)
@@ -594,14 +590,15 @@ class FoldWorker:
             labels = [label_of(each.turns, spec.language, each.days) for each in behind]
             texts = (without_line(without_question(each.summary)) for each in behind)
             spec = spec.followed_by([*map(labelled, labels, texts)])
-        return replace(
+        spec = replace(
             spec,
             context="\n".join((self.last_inputs.texts(session_id), *(each.summary for each in state.active))),
             ledger=tuple(standing(lines, state.row.strikes)),
         )
+        return spec, state.calls
 
     def _drafts(
-        self, plan: FoldPlan, record: Record, stop: threading.Event
+        self, plan: FoldPlan, record: Record, stop: threading.Event, recent: RecentCalls
     ) -> tuple[list[SummaryDraft], list[SummaryDraft], str]:
         """Writes a draft, and has it mended once if it needs it.
 
@@ -619,7 +616,7 @@ class FoldWorker:
         if flawed is not None and review_drafts([flawed[0]], spec).text:
             drafts.append(replace(flawed[0], input_tokens=0, output_tokens=0))  # the try before has paid for it
         try:
-            summarise = self._summarise(plan, stop, lost)
+            summarise = self._summarise(plan, stop, lost, recent)
             for is_last in (False, True) if flawed is None else (True,):
                 if self._stores.records.get(record.thread_id, record.id).status != "IN_PROGRESS":
                     return drafts, lost, DISCARDED_CODE  # no longer needed: don't pay for another call
@@ -647,7 +644,7 @@ class FoldWorker:
         return self._models.has_one_slot and self._stores.state(session_id).calls.reads_cache
 
     def _summarise(
-        self, plan: FoldPlan, stop: threading.Event, lost: list[SummaryDraft]
+        self, plan: FoldPlan, stop: threading.Event, lost: list[SummaryDraft], recent: RecentCalls
     ) -> Callable[..., SummaryDraft]:
         """Returns what writes each draft of a fold: in one place, so that a repair follows the draft that it mends."""
         if isinstance(plan.summariser, ExtractiveSummariser):
@@ -661,10 +658,10 @@ class FoldWorker:
             on_text=lambda _: self._moved.put(plan.key, time.monotonic()),
             lost=lost,
         )
-        in_place = self.last_inputs.request_for(plan.session_id, plan.spec, plan.summariser)
+        in_place = self.last_inputs.request_for(plan.session_id, plan.spec, plan.summariser, recent)
         if in_place is None:
             return ask
-        if not plan.may_retry and self._has_cached_slot(plan.session_id):
+        if not plan.may_retry and self._models.has_one_slot and recent.reads_cache:
             plan.summariser.read_ahead(in_place, stop=stop, deadline_seconds=self._deadline_seconds)
         return partial(_in_place_or_quoted, ask, in_place)
 

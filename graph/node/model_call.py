@@ -33,7 +33,7 @@ from graph.model.caller import ChatRunnable, Phase
 from graph.model.chunk import Answer, Usage
 from graph.model.early_end import EarlyEnd, EarlyEndSignal
 from graph.model.embedder import QUERY_SECONDS
-from graph.node.state import ChatState, NodeDeps, TurnContext
+from graph.node.state import ChatState, NodeDeps, TurnContext, keep_call
 from graph.search.fusion import fuse
 from graph.store.call import ModelCall
 from graph.store.database import outlast
@@ -79,7 +79,7 @@ class AnswerCall:
         said = extract_current_turn(self._state["messages"])
         full = full_tokens(self._turn.system, model_input, self._turn.row.history_tokens, said)
         row_of = partial(call_row, deps, self._turn, model_input, kind="answer", full_tokens=full)
-        keep = partial(deps.stores.calls.add, self._turn.lease, owner=self._turn.owner)
+        keep = partial(keep_call, deps, self._turn)
         began = time.monotonic()
         self._pieces.clear()
         self._begin_try()
@@ -366,7 +366,7 @@ def _keep_side_call(deps: NodeDeps, turn: TurnContext, side: SideCall) -> None:
         error_code=side.error_code,
     )
     try:
-        deps.stores.calls.add(turn.lease, row, owner=turn.owner)
+        keep_call(deps, turn, row)
     except StoreError as error:
         session_id, number = turn.lease.session_id, turn.row.number
         _LOG.warning("a tool's call in session=%s turn=%d was not kept: %s", session_id, number, error.code)

@@ -26,6 +26,7 @@ from graph.model.factory import ChatModels
 from graph.model.spending import Spending
 from graph.node.fold_worker import FoldWorker
 from graph.server.settings import Settings
+from graph.store.call import ModelCall
 from graph.store.database import Lease, outlast
 from graph.store.state import SessionState
 from graph.store.stores import ChatStores
@@ -200,7 +201,15 @@ def archive_messages(
     """
     append = partial(deps.stores.archive.append, turn.lease, owner=turn.owner, turn=turn.row.number)
     append = partial(append, whole_texts=whole_texts, images=images)
-    outlast(partial(append, attempt=turn.row.attempt, messages=messages), turn.give_up)
+    entries = outlast(partial(append, attempt=turn.row.attempt, messages=messages), turn.give_up)
+    deps.stores.carry(turn.lease.session_id, lambda state: state.said(entries))
+
+
+def keep_call(deps: NodeDeps, turn: TurnContext, call: ModelCall) -> ModelCall:
+    """Stores a finished call of a model; returns it with its ordinal."""
+    stored = deps.stores.calls.add(turn.lease, call, owner=turn.owner)
+    deps.stores.carry(turn.lease.session_id, lambda state: state.called(stored))
+    return stored
 
 
 def snapshot_of(

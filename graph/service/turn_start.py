@@ -66,11 +66,12 @@ class TurnStarter:
         messages: Sequence[AnyMessage] = (),
         resumed: Sequence[AnyMessage] = (),
         words: Mapping[str, bool] = MappingProxyType({}),
+        state: SessionState | None = None,
     ) -> None:
         """Hands an attempt to a worker, which releases the lease and the slot at its end.
 
         `messages` aren't in graph state yet; `resumed` are those of the attempt before a program answered its calls, or
-        before the user gave his word on them.
+        before the user gave his word on them. `state` is that of the session, if it is known.
         """
         session_id = lease.session_id
         before = [*messages, *resumed]
@@ -88,7 +89,8 @@ class TurnStarter:
         if self._vectors is not None:
             log.watch(partial(self._vectors.hear, session))
         strategy, projects = self._choices.strategies.of(session.strategy), self._project_turns
-        state = self._stores.state(session_id, whole_turns=strategy.whole_turns)
+        if state is None:
+            state = self._stores.state(session_id, whole_turns=strategy.whole_turns)
         language, raw = state.language, [entry.message for entry in state.raw]
         asked = next((message for message in reversed(raw) if message.id == turn.user_message_id), None)
         if asked is None:  # folded already

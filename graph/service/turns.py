@@ -29,7 +29,8 @@ from graph.service.turn_start import TurnStarter, fingerprint_of
 from graph.service.turn_stream import TurnStream, view_aside, views_of
 from graph.store.database import Lease
 from graph.store.fork import copy_session
-from graph.store.session import SessionRow
+from graph.store.session import ENDS_FRONT, SessionRow
+from graph.store.state import SessionState
 from graph.store.turn import TurnRow
 from graph.tool.registry import allowance_of, mcp_tools, read_mcp
 from graph.value.client import ClientMessage, is_image_url
@@ -120,7 +121,9 @@ class Turns:
         name = self._choices.models.known_name(options.model or (known.model if known else ""))
         sent = self._sent(name, text, options)
         message = self._accept(name, sent, message_id, options, images, urls)
-        if message_id is not None and (number := self._number_of(session_id, message)) is not None:
+        # Where nothing waits for the lease, and nothing is brought along, it is found once the turn begins.
+        may_wait = known is not None and (known.is_open or decision is not None)
+        if may_wait and message_id is not None and (number := self._number_of(session_id, message)) is not None:
             return number
         imported, brought = (decision.imported, decision.brought) if decision else ((), ())
         check_history((*imported, *brought))
@@ -137,12 +140,13 @@ class Turns:
                     before = options.client.preamble if options.client else ()
                     every = [*urls, *(plain_text(url) for earlier in before for url in earlier.images)]
                     whole = "" if sent == text else plain_text(text)
-                    turn, session = self._begin(
+                    turn, session, state = self._begin(
                         lease, message, options, decision, data_urls(every), first_tools, whole_text=whole, known=known
                     )
                     messages = [message, *self._add(lease, turn, [message], brought), *made.messages]
                     self._append_made(lease, turn, made)
-                self._starter.start(lease, turn, session, options, decision, messages=messages)
+                state = None if brought or made.messages else state
+                self._starter.start(lease, turn, session, options, decision, messages=messages, state=state)
                 return turn.number
         except BusyError:
             # If the message was sent twice at once, the session may be busy with this very message.
@@ -308,8 +312,8 @@ class Turns:
         *,
         whole_text: str,
         known: SessionRow | None,
-    ) -> tuple[TurnRow, SessionRow]:
-        """Commits the message with its turn and changed settings; returns the turn and the session.
+    ) -> tuple[TurnRow, SessionRow, SessionState | None]:
+        """Commits the message with its turn and changed settings; returns the turn, the session and its known state.
 
         Raises:
             NotFoundError: The owner has no such session.
@@ -328,7 +332,7 @@ class Turns:
         session = replace(session, **changes)
         self._access.recovery.reconcile(lease, session, state=state)
         text = text_of(message)
-        turn, is_new = self._stores.turns.begin(
+        turn, entry = self._stores.turns.begin(
             lease,
             owner=self._owner,
             message=message,
@@ -340,9 +344,16 @@ class Turns:
             images=images,
             whole_text=whole_text,
         )
-        if not is_new:
+        if entry is None:
             raise BusyError  # the same message was sent twice at once, and the other call committed it
-        return turn, session
+        session = replace(session, turn_count=turn.number)
+        if ENDS_FRONT & changes.keys() or state.whole_turns != self._choices.whole_turns(session.strategy):
+            return turn, session, None
+        carried = self._stores.carry(lease.session_id, lambda known: known.said([entry], is_long=bool(whole_text)))
+        if carried is not None:
+            row = replace(session, context_revision=carried.row.context_revision)
+            carried = replace(carried, row=row, last=turn, for_all=state.for_all)
+        return turn, session, carried
 
     def _first_mcp_tools(self, known: SessionRow | None, options: TurnOptions) -> Sequence[Mapping[str, Any]]:
         """Returns the MCP tools that a new session begins with: the newest chat's, or those that a token names.

@@ -102,7 +102,7 @@ _FROM = _LIVE_ROWS.where(_IN_SESSION, _message.position >= _FIRST, _message.turn
     _message.position
 )
 # Enough to find one with words in.
-_OPENINGS = 8
+OPENINGS = 8
 _QUESTIONS = _LIVE_ROWS.where(_IN_SESSION, _message.role == USER_ROLE).order_by(_message.position)
 _said = message_table.alias("said").c
 _OF_USER = (_said.session_id == bindparam("of_session"), _said.role == USER_ROLE)
@@ -111,7 +111,7 @@ _IS_PINNED: Final = and_(_pin.session_id == _message.session_id, _pin.message_id
 _PINNED: Final = select(_said.position).where(
     _pin.session_id == bindparam("of_session"), _said.session_id == _pin.session_id, _said.message_id == _pin.message_id
 )
-_FIRST_SAID: Final = select(_said.position).where(*_OF_USER).order_by(_said.position).limit(_OPENINGS)
+_FIRST_SAID: Final = select(_said.position).where(*_OF_USER).order_by(_said.position).limit(OPENINGS)
 _LONG: Final = (
     select(_said.position)
     .where(*_OF_USER, _said.turn >= bindparam("of_turn"), _said.whole_text != "")
@@ -240,7 +240,7 @@ class Archive:
         with self._database.read() as connection:
             rows = connection.execute(_OPENING, {"of_session": session_id, "of_turn": from_turn}).all()
         entries = [to_archived(row) for row in rows]
-        first = [entry.message for entry in entries if entry.message.type == USER_ROLE][:_OPENINGS]
+        first = [entry.message for entry in entries if entry.message.type == USER_ROLE][:OPENINGS]
         pinned = [entry for entry, row in zip(entries, rows, strict=True) if row.is_pinned]
         return first, pinned, any(row.is_long for row in rows)
 
@@ -328,7 +328,8 @@ def insert_message(connection: Connection, message: AnyMessage, values: Mapping[
     if position is None:
         return None
     index_message(connection, {**row, "position": position})
-    return ArchivedMessage(position, row["turn"], row["attempt"], message, chars, tokens, row["created_at"])
+    stored = decode_message(row["role"], message.id, row["content"])
+    return ArchivedMessage(position, row["turn"], row["attempt"], stored, chars, tokens, row["created_at"])
 
 
 def sum_live_tokens(connection: Connection, session_id: str, turn: int) -> int:

@@ -6,10 +6,11 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from functools import cached_property
 from statistics import fmean, linear_regression
 from typing import Any, Final, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, RowMapping, Select, and_, bindparam, func, insert, select, tuple_
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, bindparam, func, insert, select, tuple_
 
 from graph.core.cost import SentCall
 from graph.core.manifest import LONGEST_CHAIN, Manifest, decode_all, decode_manifest, encode_manifest
@@ -114,13 +115,29 @@ class RecentCalls:
     """What a provider reported of a session's last 20 answer calls.
 
     Attributes:
-        reported: Our estimate and the report of each call's input; if there is no report, those of the session's
-            origin. One under half of our estimate is left out: it can't cover the whole input.
-        reads_cache: Whether cached input was reported for one of the calls.
+        calls: Of each call, the newest first, our estimate for its input, and the provider's figure for it and for
+            what of it was cached.
+        of_origin: Likewise of the session that this one branched off.
     """
 
-    reported: Sequence[tuple[int, int]] = ()
-    reads_cache: bool = False
+    calls: Sequence[tuple[int, int | None, int | None]] = ()
+    of_origin: Sequence[tuple[int, int | None, int | None]] = ()
+
+    def followed_by(self, call: ModelCall) -> RecentCalls:
+        if call.kind != "answer":
+            return self
+        counted = call.sent_tokens, call.usage_input_tokens, call.usage_cached_tokens
+        return RecentCalls((counted, *self.calls)[:_CORRECTION_CALLS], self.of_origin)
+
+    @property
+    def reads_cache(self) -> bool:
+        """Whether cached input was reported for one of the calls."""
+        return any(cached for _, _, cached in self.calls)
+
+    @cached_property
+    def reported(self) -> Sequence[tuple[int, int]]:
+        """Our estimate and the report of each call's input; if there is no report, those of the session's origin."""
+        return _reported(self.calls) or _reported(self.of_origin)
 
     @property
     def ratio(self) -> float:
@@ -315,20 +332,26 @@ class CallStore:
 
     def recent(self, session_id: str, *, is_branch: bool) -> RecentCalls:
         with self._database.read() as connection:
-            rows = connection.execute(_RECENT, {"session_id": session_id}).all()
-            reads_cache, reported = any(row.usage_cached_tokens for row in rows), _reported(rows)
+            calls = _recent(connection, session_id)
+            of_origin: Sequence[tuple[int, int | None, int | None]] = ()
             seen: set[str] = set()  # imported origins may form a cycle
             current: str | None = session_id
-            while is_branch and not reported and current is not None and current not in seen:
+            while is_branch and not _reported(calls or of_origin) and current is not None and current not in seen:
                 seen.add(current)
                 current = connection.execute(_ORIGIN, {"session_id": current}).scalar()
-                reported = _reported(connection.execute(_RECENT, {"session_id": current}).all())
-        return RecentCalls(reported, reads_cache)
+                of_origin = _recent(connection, current) if current is not None else ()
+        return RecentCalls(calls, of_origin)
 
 
-def _reported(rows: Sequence[Row[*tuple[Any, ...]]]) -> list[tuple[int, int]]:
-    counted = ((row.sent_tokens, row.usage_input_tokens) for row in rows if row.usage_input_tokens is not None)
-    return [(sent, tokens) for sent, tokens in counted if sent > 0 and tokens >= sent // _LEAST_REPORTED]
+def _recent(connection: Connection, session_id: str) -> Sequence[tuple[int, int | None, int | None]]:
+    rows = connection.execute(_RECENT, {"session_id": session_id})
+    return [(row.sent_tokens, row.usage_input_tokens, row.usage_cached_tokens) for row in rows]
+
+
+def _reported(calls: Sequence[tuple[int, int | None, int | None]]) -> list[tuple[int, int]]:
+    """Leaves out reports under half of our estimate: they can't cover the whole input."""
+    counted = ((sent, tokens) for sent, tokens, _ in calls if tokens is not None and sent > 0)
+    return [(sent, tokens) for sent, tokens in counted if tokens >= sent // _LEAST_REPORTED]
 
 
 def _answers(session_id: str) -> tuple[Any, ...]:
@@ -417,7 +440,7 @@ class TitleStore:
 
     def keep(self, session_id: str, call: SideCall, title: str) -> bool:
         """Stores a call, and sets the title unless the session got one meanwhile; True if set. Needs no lease."""
-        with self._database.write(session_id=session_id) as connection:
+        with self._database.write(session_id=session_id, is_context=False) as connection:
             query = select(_session.title_source).where(_session.session_id == session_id, _session.owner == call.owner)
             row = connection.execute(query).one_or_none()
             if row is None:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeVar
 
-from sqlalchemy import Connection, Engine, bindparam, literal, select, text, update
+from sqlalchemy import BigInteger, Connection, Engine, Integer, bindparam, literal, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from graph.store.schema import lease_table, session_table
@@ -27,6 +27,10 @@ _MIGRATIONS: Final = Path(__file__).parent / "migration" / "versions"
 _lease = lease_table.c
 # Revisions begin anywhere: an id that is used again must not come to the revision of the session that had it before.
 _MOST_FIRST_REVISIONS: Final = 2**40
+_RAISED: Final = {
+    "revision": _lease.revision + 1,
+    "context_revision": _lease.context_revision + bindparam("raised", type_=Integer),
+}
 # Both lock the row until the transaction's end, so that a session has one writer at a time.
 _TOUCH_HELD: Final = (
     update(lease_table)
@@ -35,17 +39,22 @@ _TOUCH_HELD: Final = (
         _lease.owner == bindparam("holder"),
         _lease.fence == bindparam("held_fence"),
     )
-    .values(revision=_lease.revision + 1)
+    .values(_RAISED)
+    .returning(_lease.context_revision)
 )
 _first = select(
-    session_table.c.session_id, literal(""), literal(0), literal(""), literal(0), literal(""), bindparam("first")
+    session_table.c.session_id,
+    literal(""),
+    literal(0),
+    literal(""),
+    literal(0),
+    literal(""),
+    *[bindparam("first", type_=BigInteger)] * 2,
 ).where(session_table.c.session_id == bindparam("of_session"))
 _insert = insert(lease_table).from_select(
-    ["session_id", "owner", "fence", "host", "process_id", "process_started", "revision"], _first
+    ["session_id", "owner", "fence", "host", "process_id", "process_started", "revision", "context_revision"], _first
 )
-_TOUCH: Final = _insert.on_conflict_do_update(
-    index_elements=[_lease.session_id], set_={"revision": _lease.revision + 1}
-)
+_TOUCH: Final = _insert.on_conflict_do_update(index_elements=[_lease.session_id], set_=_RAISED)
 
 
 def utc_now() -> datetime:
@@ -128,12 +137,16 @@ class Database(ABC):
                 self._shared.connection, self._shared.writer = before
 
     @contextmanager
-    def write(self, lease: Lease | None = None, *, session_id: str = "") -> Iterator[Connection]:
+    def write(
+        self, lease: Lease | None = None, *, session_id: str = "", is_context: bool = True
+    ) -> Iterator[Connection]:
         """Yields a connection that may write; commits at the end of the block, rolls back on any exception.
 
         Within a `writing` block, both happen at the end of that. The lease is checked in the same transaction; an
         expired one stays valid until another worker acquires it: the database may have been down. Without a lease,
-        `session_id` names the session that is written. Either locks it and raises its revision.
+        `session_id` names the session that is written. Either locks it and raises its revision; that of its context
+        only if it `is_context`: if `ChatStores.state` is another one then, apart from the session's and the last
+        turn's row.
 
         Raises:
             LeaseLostError: The lease was released, or another worker has acquired it.
@@ -142,17 +155,22 @@ class Database(ABC):
         shared: Connection | None = getattr(self._shared, "writer", None)
         if shared is not None:
             with self.errors_as_ours():
-                self._enter(shared, lease, session_id)
+                self._enter(shared, lease, session_id, is_context=is_context)
                 yield shared
             return
         with self._turn_to_write(), self.errors_as_ours(), self._writer.begin() as connection:
-            self._enter(connection, lease, session_id)
+            self._enter(connection, lease, session_id, is_context=is_context)
             yield connection
 
     @property
     def is_writing(self) -> bool:
         """Whether this thread is within a `writing` block, whose changes may still be rolled back."""
         return getattr(self._shared, "writer", None) is not None
+
+    @property
+    def context_revision(self) -> int | None:
+        """The revision of the context after this thread's last write under a lease; None within a `writing` block."""
+        return None if self.is_writing else getattr(self._shared, "revision", None)
 
     @property
     def engine(self) -> Engine:
@@ -173,15 +191,16 @@ class Database(ABC):
     def _turn_to_write(self) -> AbstractContextManager[None]:
         """Held around a write transaction: serialises writers where the engine's own waiting is poor."""
 
-    @staticmethod
-    def _enter(connection: Connection, lease: Lease | None, session_id: str) -> None:
+    def _enter(self, connection: Connection, lease: Lease | None, session_id: str, *, is_context: bool) -> None:
         if lease is not None:
             proof = {"of_session": lease.session_id, "holder": lease.holder, "held_fence": lease.fence}
-            if connection.execute(_TOUCH_HELD, proof).rowcount == 0:
+            revision = connection.execute(_TOUCH_HELD, {**proof, "raised": int(is_context)}).scalar()
+            if revision is None:
                 raise LeaseLostError
+            self._shared.revision = revision
         elif session_id:
             first = secrets.randbelow(_MOST_FIRST_REVISIONS)
-            connection.execute(_TOUCH, {"of_session": session_id, "first": first})
+            connection.execute(_TOUCH, {"of_session": session_id, "first": first, "raised": int(is_context)})
 
 
 OUTAGE_SECONDS: Final = 90.0

@@ -198,7 +198,7 @@ class LeaseStore:
             with self._database.write() as connection:
                 lease = self._take(connection, session_id, _IS_RELEASED)
             if lease is None:
-                with self._database.write(session_id=session_id) as connection:
+                with self._database.write(session_id=session_id, is_context=False) as connection:
                     row = _require(connection, session_id)
                     if self._is_free(row):
                         lease = self._take(connection, session_id, _lease.fence == row.fence)

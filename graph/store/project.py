@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Row, bindparam, func, insert, select
 
@@ -21,10 +21,11 @@ _OF_KIND = select(_block.version, _block.owner, _block.text).where(
 )
 _VERSIONS = _OF_KIND.order_by(_block.version.desc())
 _NEWEST = _OF_KIND.order_by(_block.version.desc()).limit(1)
+_IN_STATE: Final = (*STANDING, "mcp")
 _newer = context_block_table.alias("newer").c
 _STANDING = select(_block.kind, _block.version, _block.text).where(
     _block.session_id == bindparam("of_session"),
-    _block.kind.in_((*STANDING, "mcp")),
+    _block.kind.in_(_IN_STATE),
     _block.version
     == select(func.max(_newer.version))
     .where(_newer.session_id == _block.session_id, _newer.kind == _block.kind)
@@ -54,7 +55,7 @@ class ContextBlockStore:
         newest = self.newest(lease.session_id, kind)
         if text == ("" if newest is None else newest.text):
             return newest
-        with self._database.write(lease) as connection:
+        with self._database.write(lease, is_context=kind in _IN_STATE) as connection:
             return _add(connection, lease.session_id, kind, text, owner, lost_tokens)
 
     def newest(self, session_id: str, kind: BlockKind) -> ContextBlock | None:

@@ -110,20 +110,22 @@ class RecordStore:
 
         A claim ends with its process, if its state is known, otherwise after `expires_after_seconds`.
         """
-        with self._database.write(session_id=record.thread_id) as connection:
-            same = _of_source(record.thread_id, record.source_key)
+        with self._database.write(session_id=record.thread_id, is_context=False) as connection:
+            same = _record.source_key == record.source_key
             # A claim from the future was made before the clock was set back.
             is_of_future = _record.created_at > database_time(_CLOCK_SLACK_SECONDS)
             is_late = or_(_record.expires_at <= database_time(), is_of_future)
-            going = and_(_record.session_id == record.thread_id, IS_IN_PROGRESS)
-            makers = connection.execute(select(_record.id, _record.error_code).where(going)).all()
-            abandoned = [row.id for row in makers if _is_gone(row.error_code)]
-            expired = {"status": "FAILED", "outcome": "failed", "error_code": EXPIRED_CODE}
-            is_over = or_(is_late, _record.id.in_(abandoned))
-            connection.execute(update(record_table).where(going, is_over).values(expired))
             # Active ones too: one may have been adopted since the caller read the session.
-            is_there = or_(IS_IN_PROGRESS, IS_PREPARED, IS_ACTIVE)
-            if connection.execute(select(_record.id).where(same, is_there)).first() is not None:
+            is_there = or_(IS_IN_PROGRESS, and_(same, or_(IS_PREPARED, IS_ACTIVE)))
+            states = (same.label("is_same"), IS_IN_PROGRESS.label("is_going"), is_late.label("is_late"))
+            query = select(_record.id, _record.error_code, *states)
+            rows = connection.execute(query.where(_record.session_id == record.thread_id, is_there)).all()
+            over = {row.id for row in rows if row.is_going and (row.is_late or _is_gone(row.error_code))}
+            if over:
+                expired = {"status": "FAILED", "outcome": "failed", "error_code": EXPIRED_CODE}
+                of_session = update(record_table).where(_record.session_id == record.thread_id)
+                connection.execute(of_session.where(_record.id.in_(over)).values(expired))
+            if any(row.is_same and row.id not in over for row in rows):
                 return False
             columns = {"sequence": next_sequence(record_table, record.thread_id), "owner": owner}
             claim = {**to_values(record), **columns, "expires_at": database_time(expires_after_seconds)}
@@ -135,7 +137,7 @@ class RecordStore:
         """Stores the result of a claimed record; False if too late or discarded: then only the cost is stored."""
         is_it = and_(_record.session_id == record.thread_id, _record.id == record.id)
         cost = {"input_tokens": record.input_tokens, "output_tokens": record.output_tokens, "is_usage": record.is_usage}
-        with self._database.write(session_id=record.thread_id) as connection:
+        with self._database.write(session_id=record.thread_id, is_context=False) as connection:
             ended = update(record_table).where(is_it, IS_IN_PROGRESS).values({**to_values(record), "expires_at": None})
             if connection.execute(ended).rowcount == 1:
                 return True

@@ -402,8 +402,9 @@ lease_table = Table(
     Column("host", PlainText, nullable=False),
     Column("process_id", Integer, nullable=False),
     Column("process_started", PlainText, nullable=False),
-    # Raised by every change of the session, in the same transaction.
+    # Both are raised in the transaction of a change: by any of the session, and by one of what a turn reads of it.
     Column("revision", BigInteger, nullable=False, server_default="0"),
+    Column("context_revision", BigInteger, nullable=False, server_default="0"),
     sqlite_with_rowid=False,
 )
 

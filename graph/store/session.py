@@ -77,6 +77,7 @@ class SessionRow:
         is_asking: True if it waits for the user's word.
         revision: Raised by every change of the session, from any number on; None if it hasn't changed since it was
             created or imported, and in lists.
+        context_revision: Likewise by every change of what a turn reads, apart from this row and that of the last turn.
     """
 
     session_id: str
@@ -111,6 +112,7 @@ class SessionRow:
     is_open: bool = False
     is_asking: bool = False
     revision: int | None = None
+    context_revision: int | None = None
 
     @property
     def strikes(self) -> dict[str, bool]:
@@ -134,10 +136,11 @@ def _select(*, is_listed: bool = False) -> Select[Any]:
         "thinking": case((_session.thinking.in_(get_args(Thinking)), _session.thinking), else_=""),
         "language": case((_session.language.in_(get_args(Language)), _session.language), else_=""),
         "revision": lease_table.c.revision,
+        "context_revision": lease_table.c.context_revision,
     }
     rows = session_table.outerjoin(turn_table, _LAST_TURN)
     if is_listed:
-        own |= {"mcp_tools": literal((), JsonTuple()), "revision": null()}
+        own |= {"mcp_tools": literal((), JsonTuple()), "revision": null(), "context_revision": null()}
     else:
         rows = rows.outerjoin(lease_table, lease_table.c.session_id == _session.session_id)
     names = [field.name for field in fields(SessionRow)]
@@ -157,8 +160,8 @@ _BRANCHES: Final = select(
     _session.turn_count,
     _IS_THERE.label("is_there"),
 )
-# Sources of a session's prefix block: a change makes a new one.
-_OF_FRONT: Final = {"project_root", "has_memory"}
+# Sources of a session's prefix block: a change ends it, and the next turn makes a new one.
+ENDS_FRONT: Final = {"project_root", "has_memory"}
 
 
 # A deleted session doesn't exist for its owner, even while the deletion can be undone.
@@ -286,7 +289,7 @@ class SessionStore:
     def update(self, session_id: str, owner: str, **values: object) -> None:
         """Changes columns of the session, at least one; settings apply from the next turn or fold on."""
         change = update(session_table).where(_is(session_id, owner), _IS_THERE).values(**values)
-        with self._database.write(session_id=session_id) as connection:
+        with self._database.write(session_id=session_id, is_context=bool(ENDS_FRONT & values.keys())) as connection:
             if connection.execute(change).rowcount == 0:
                 raise NotFoundError(session_id)
             _end_changed_front(connection, session_id, values)
@@ -402,7 +405,7 @@ def change_session(connection: Connection, session_id: str, **values: object) ->
 
 
 def _end_changed_front(connection: Connection, session_id: str, values: Mapping[str, object]) -> None:
-    if _OF_FRONT & values.keys():
+    if ENDS_FRONT & values.keys():
         end_front(connection, session_id)
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from langchain_core.messages import AnyMessage
+
 from graph.core.instruction import own_block
+from graph.core.language import session_language
 from graph.core.pin import STANDING, BlockKind, ContextBlock, Pin
 from graph.core.snapshot import SessionSnapshot, without_overlap
 from graph.core.text import estimate_tokens
-from graph.store.call import RecentCalls
+from graph.store.archive import OPENINGS
+from graph.store.call import ModelCall, RecentCalls
 from graph.store.session import SessionRow
 from graph.store.turn_row import TurnRow
 from graph.value.record import ArchivedMessage, Record
@@ -30,17 +34,17 @@ class SessionState:
         imported: Those of the raw turns that a program sent with their answers.
         set_aside: Records that may be active again, newest first; see `StandingRecords`.
         undone: The first and last position of each merge that the user undid.
+        first_said: The user's first messages.
         pins: The pinned messages since the last reset, in order.
         blocks: The newest block of each kind that stays from turn to turn.
-        language: The language of fixed sentences: that of the program's system message, else of the first message
-            with words, else the server's; without any, a program's chat is English and the page's Korean.
+        default_language: The language of fixed sentences as long as the chat has no words.
         first_turn: The first turn after the last reset.
         has_long_files: Whether questions since the last reset have files of which only the beginning is sent.
         for_all: The owner's instructions for all chats.
     """
 
     row: SessionRow
-    language: Language
+    default_language: Language
     last: TurnRow | None = None
     active: Sequence[Record] = ()
     left_out: Sequence[Record] = ()
@@ -48,6 +52,7 @@ class SessionState:
     imported: frozenset[int] = frozenset()
     set_aside: Sequence[Record] = ()
     undone: frozenset[tuple[int, int]] = frozenset()
+    first_said: Sequence[AnyMessage] = ()
     pins: tuple[Pin, ...] = ()
     blocks: Mapping[BlockKind, ContextBlock] = field(default_factory=dict)
     calls: RecentCalls = field(default_factory=RecentCalls)
@@ -56,6 +61,28 @@ class SessionState:
     whole_turns: int | None = None
     has_long_files: bool = False
     for_all: str = ""
+
+    @cached_property
+    def language(self) -> Language:
+        """The language of fixed sentences.
+
+        That of the program's system message, else of the user's first message with words, else the default.
+        """
+        return self.row.language or session_language(self.first_said, self.default_language)
+
+    def said(self, entries: Sequence[ArchivedMessage], *, is_long: bool = False) -> SessionState:
+        """Returns the state once these messages are archived; `is_long`: with files of which the beginning is sent."""
+        asked = [entry.message for entry in entries if entry.message.type == "human"]
+        return replace(
+            self,
+            raw=[*self.raw, *entries],
+            first_said=[*self.first_said, *asked][:OPENINGS],
+            has_long_files=self.has_long_files or is_long,
+        )
+
+    def called(self, call: ModelCall) -> SessionState:
+        """Returns the state once this call is stored."""
+        return replace(self, calls=self.calls.followed_by(call))
 
     @property
     def own_block(self) -> str:

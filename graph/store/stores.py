@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from sqlalchemy import bindparam, select
 
-from graph.core.language import session_language
 from graph.core.pin import pin_of
 from graph.core.snapshot import uncovered_ranges
 from graph.server.newest import Newest
@@ -115,9 +114,9 @@ class ChatStores:
             row, last, first_turn, for_all = self.sessions.beginning(session_id)
             from_turn = 1 if whole_turns is None else max(1, row.turn_count - whole_turns)
             state = self._states.get(session_id)
-            if state is None or state.row.revision != row.revision or state.from_turn > from_turn:
+            if state is None or state.row.context_revision != row.context_revision or state.from_turn > from_turn:
                 state = self._read(row, first_turn=first_turn, from_turn=from_turn)
-                if row.revision is not None and not self.database.is_writing:
+                if row.context_revision is not None and not self.database.is_writing:
                     self._states.put(session_id, state)
         raw = state.raw
         if state.from_turn < from_turn:
@@ -126,8 +125,22 @@ class ChatStores:
 
     def unsaved_state(self, row: SessionRow, language: Language | None) -> SessionState:
         """Returns the state of a session that the next message would create."""
-        for_all, language = self.instructions.get(row.owner), language or self.default_language
-        return SessionState(row=row, language=language, for_all=for_all)
+        for_all, default = self.instructions.get(row.owner), language or self.default_language
+        return SessionState(row=row, default_language=default, for_all=for_all)
+
+    def carry(self, session_id: str, change: Callable[[SessionState], SessionState]) -> SessionState | None:
+        """Carries the known state of a session on by what this thread has just written under its lease.
+
+        Returns None, and nothing is known any more, if somebody else has changed the session in between. The rows of
+        the session and of its last turn are those of the state before.
+        """
+        state, revision = self._states.get(session_id), self.database.context_revision
+        if state is not None and revision is not None and state.row.context_revision == revision - 1:
+            changed = change(state)
+            changed = replace(changed, row=replace(changed.row, context_revision=revision))
+            self._states.put(session_id, changed)
+            return changed
+        return None
 
     def _read(self, row: SessionRow, *, first_turn: int, from_turn: int) -> SessionState:
         session_id, begin = row.session_id, row.context_from_position
@@ -153,7 +166,8 @@ class ChatStores:
             undone=undone,
             pins=tuple(pin_of(entry) for entry in pinned if entry.position > begin),
             blocks=self.blocks.standing(session_id),
-            language=row.language or session_language(first_said, default),
+            default_language=default,
+            first_said=first_said,
             calls=self.calls.recent(session_id, is_branch=bool(row.forked_from)),
             first_turn=first_turn,
             from_turn=from_turn,

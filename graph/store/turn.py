@@ -35,6 +35,7 @@ from graph.store.turn_row import (
     turns_between,
 )
 from graph.value.error import NotFoundError
+from graph.value.record import ArchivedMessage
 
 _turn, _lease, _attempt = turn_table.c, lease_table.c, attempt_table.c
 # What a turn's row says of its attempt.
@@ -137,7 +138,7 @@ class TurnStore:
         fingerprint: OpenFingerprint | None = None,
         images: Mapping[str, str] = MappingProxyType({}),
         whole_text: str = "",
-    ) -> tuple[TurnRow, bool]:
+    ) -> tuple[TurnRow, ArchivedMessage | None]:
         """Commits the user's message with its new turn.
 
         Args:
@@ -153,7 +154,7 @@ class TurnStore:
             whole_text: The message with the whole of its long files; "" if it has none.
 
         Returns:
-            The turn, and False if the same message started it before.
+            The turn, and the message as archived; None if it started the turn before.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -164,15 +165,15 @@ class TurnStore:
         with self._database.write(lease) as connection:
             known = find_turn(connection, lease.session_id, message.id)
             if known is not None:
-                return read_turn(connection, lease.session_id, known), False
+                return read_turn(connection, lease.session_id, known), None
             number = count_turn(connection, lease.session_id, owner, **settings)
             columns = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
             begun = {"user_message_id": message.id, "is_casual": is_casual, **new_attempt(1, model, client, now)}
             turn = insert_turn(connection, {**columns, **begun})
-            insert_message(connection, message, {**columns, "whole_text": whole_text})
+            entry = insert_message(connection, message, {**columns, "whole_text": whole_text})
             keep_images(connection, lease.session_id, images, owner=owner)
             insert_fingerprint(connection, fingerprint, columns)
-            return turn, True
+            return turn, entry
 
     def begin_attempt(
         self,
@@ -288,7 +289,7 @@ class TurnStore:
             "finished_at": database_time(),
             "asked_calls": tuple(asked_calls),
         }
-        with self._database.write(lease) as connection:
+        with self._database.write(lease, is_context=False) as connection:
             if connection.execute(end.values(values)).rowcount == 0:
                 return
             complete_fingerprint(connection, fingerprint, session_id=lease.session_id, turn=number)
@@ -328,7 +329,7 @@ class TurnStore:
     def request_stop(self, session_id: str, number: int) -> None:
         """Requests the stop of an open turn, on any server; does nothing if it has ended."""
         change = _change(session_id, number).where(_turn.status.in_(OPEN))
-        with self._database.write() as connection:
+        with self._database.write(session_id=session_id, is_context=False) as connection:
             connection.execute(change.values(stop_requested=True))
 
     def stopping(self, turns: Collection[TurnKey]) -> frozenset[TurnKey]:

@@ -55,7 +55,7 @@ class VectorStore:
 
     def keep(self, session_id: str, model: str, vectors: Mapping[int, bytes]) -> None:
         """Stores vectors by position, in place of those of another model; of a deleted session none."""
-        with self._database.write(session_id=session_id) as connection:
+        with self._database.write(session_id=session_id, is_context=False) as connection:
             of_session = _message.session_id == session_id
             there = select(_message.position).where(of_session, _message.position.in_(vectors))
             positions = connection.execute(there).scalars().all()

@@ -104,7 +104,7 @@ class NextInputs:
         if not session.session_id:
             return stores.unsaved_state(session, language)
         known = stores.state(session.session_id, whole_turns=strategy.whole_turns)
-        return replace(known, language=known.language if session.turn_count else language or known.language)
+        return replace(known, default_language=language or known.default_language)
 
     def _snapshot(self, known: SessionState, session: SessionRow, strategy: Strategy) -> SessionSnapshot:
         """Returns the session's snapshot with the folds that its next turn will find ready."""

@@ -32,7 +32,7 @@ def found_rows(settings: Settings, query: str, *values: object) -> list[Any]:
 
 def change_rows(settings: Settings, statement: str) -> None:
     """Writes as a crash or another machine would, which raises the revision of what it changes."""
-    raised = "UPDATE lease SET revision = revision + 1"
+    raised = "UPDATE lease SET revision = revision + 1, context_revision = context_revision + 1"
     if settings.chat_database_url is not None:
         with psycopg.connect(settings.chat_database_url.get_secret_value()) as postgres:
             postgres.execute(statement.encode())

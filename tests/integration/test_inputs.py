@@ -339,7 +339,7 @@ def last_of(name: str) -> LastInput:
 
 
 def test_only_the_newest_sessions_are_remembered(stores: StoreSet) -> None:
-    inputs, never = LastInputs(stores.calls, lambda: "always"), LastInputs(stores.calls, lambda: "never")
+    inputs, never = LastInputs(lambda: "always"), LastInputs(lambda: "never")
     for number in range(100):
         inputs.keep(f"s{number}", last_of(f"s{number}"))
         inputs.keep("s0", last_of(f"again {number}"))

@@ -217,6 +217,7 @@ def test_what_was_stored_in_compatibility_forms_is_found_once_it_is_migrated(
         connection.execute("INSERT INTO message_search(message_search) VALUES ('delete-all')")
         connection.execute("UPDATE session SET title_folded = 'ｑ４ 예산'")
         connection.execute("ALTER TABLE lease DROP COLUMN revision")  # 0033
+        connection.execute("ALTER TABLE lease DROP COLUMN context_revision")
         connection.execute("UPDATE alembic_version SET version_num = '0031'")
     service = open_chat(chat.session_id).service
     for search in ("ABC123", "(주)한국", "q4"):

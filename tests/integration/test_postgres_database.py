@@ -121,7 +121,7 @@ def test_tables_of_an_older_version_are_brought_to_head(postgres_head_url: str) 
         connection.execute("ALTER TABLE session DROP COLUMN struck, DROP COLUMN fold_when")  # 0029
         connection.execute("DROP TABLE preset")  # 0030
         connection.execute("ALTER TABLE session DROP COLUMN brought_instructions")  # 0031
-        connection.execute("ALTER TABLE lease DROP COLUMN revision")  # 0033
+        connection.execute("ALTER TABLE lease DROP COLUMN revision, DROP COLUMN context_revision")  # 0033
         connection.execute("UPDATE alembic_version SET version_num = '0013'")
     with (
         closing(open_postgres(SecretStr(postgres_head_url), busy_timeout_seconds=30)) as database,

@@ -1,4 +1,4 @@
-"""Adds the revision of a session, which every change of it raises."""
+"""Adds the revisions of a session, which every change of it raises."""
 
 from __future__ import annotations
 
@@ -10,4 +10,5 @@ down_revision = "0032"
 
 
 def upgrade() -> None:
-    op.add_column("lease", sa.Column("revision", sa.BigInteger, nullable=False, server_default="0"))
+    for name in ("revision", "context_revision"):
+        op.add_column("lease", sa.Column(name, sa.BigInteger, nullable=False, server_default="0"))
