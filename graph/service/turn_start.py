@@ -17,7 +17,6 @@ from graph.server.metrics import Metrics
 from graph.service.access import Choices, SessionAccess
 from graph.service.program_input import cleaned_options
 from graph.store.database import Lease
-from graph.store.session import SessionRow
 from graph.store.state import SessionState
 from graph.store.turn import TurnRow
 from graph.tool.registry import mcp_text, mcp_tools, read_mcp
@@ -59,21 +58,20 @@ class TurnStarter:
         self,
         lease: Lease,
         turn: TurnRow,
-        session: SessionRow,
+        state: SessionState,
         options: TurnOptions,
         decision: Decision | None,
         *,
         messages: Sequence[AnyMessage] = (),
         resumed: Sequence[AnyMessage] = (),
         words: Mapping[str, bool] = MappingProxyType({}),
-        state: SessionState | None = None,
     ) -> None:
         """Hands an attempt to a worker, which releases the lease and the slot at its end.
 
         `messages` aren't in graph state yet; `resumed` are those of the attempt before a program answered its calls, or
-        before the user gave his word on them. `state` is that of the session, if it is known.
+        before the user gave his word on them.
         """
-        session_id = lease.session_id
+        session_id, session = lease.session_id, state.row
         before = [*messages, *resumed]
         log = TurnLog(
             turn.number,
@@ -89,13 +87,11 @@ class TurnStarter:
         if self._vectors is not None:
             log.watch(partial(self._vectors.hear, session))
         strategy, projects = self._choices.strategies.of(session.strategy), self._project_turns
-        if state is None:
-            state = self._stores.state(session_id, whole_turns=strategy.whole_turns)
         language, raw = state.language, [entry.message for entry in state.raw]
         asked = next((message for message in reversed(raw) if message.id == turn.user_message_id), None)
         if asked is None:  # folded already
             asked = self._stores.archive.get(session_id, turn.user_message_id).message
-        mcp_tools = self._mcp_tools(lease, state, session, options, is_resumed=bool(resumed))
+        mcp_tools = self._mcp_tools(lease, state, options, is_resumed=bool(resumed))
         context = TurnContext(
             lease=lease,
             owner=self._owner,
@@ -138,12 +134,12 @@ class TurnStarter:
         )
 
     def _mcp_tools(
-        self, lease: Lease, state: SessionState, session: SessionRow, options: TurnOptions, *, is_resumed: bool
+        self, lease: Lease, state: SessionState, options: TurnOptions, *, is_resumed: bool
     ) -> tuple[ToolInfo, ...]:
         """Returns the MCP tools that a turn is offered: those of its session, or of its beginning if it is resumed."""
         begun = state.blocks.get("mcp")
         text = begun.text if begun else ""
-        chosen = mcp_tools(session.mcp_tools) if not is_resumed else read_mcp(text) if text else ()
+        chosen = mcp_tools(state.row.mcp_tools) if not is_resumed else read_mcp(text) if text else ()
         offered = self._choices.mcp_offered(chosen, options.client)
         if not is_resumed and mcp_text(offered) != text:
             self._stores.blocks.keep(lease, "mcp", mcp_text(offered), owner=self._owner)

@@ -145,14 +145,18 @@ class Turns:
                     )
                     messages = [message, *self._add(lease, turn, [message], brought), *made.messages]
                     self._append_made(lease, turn, made)
-                state = None if brought or made.messages else state
-                self._starter.start(lease, turn, session, options, decision, messages=messages, state=state)
+                if state is None or brought or made.messages:
+                    state = self._state_of(session)
+                self._starter.start(lease, turn, state, options, decision, messages=messages)
                 return turn.number
         except BusyError:
             # If the message was sent twice at once, the session may be busy with this very message.
             if (number := self._number_of(session_id, message)) is not None:
                 return number
             raise
+
+    def _state_of(self, session: SessionRow) -> SessionState:
+        return self._stores.state(session.session_id, whole_turns=self._choices.whole_turns(session.strategy))
 
     def _import(self, lease: Lease, imported: Sequence[ClientMessage], client: str) -> None:
         """Archives a history as turns; what isn't behind a user's message belongs to the turn that is open."""
@@ -446,7 +450,7 @@ class Turns:
                 self._add(lease, started, [asked], decision.brought)
             self._access.recovery.rebuild(session)
             self._append_made(lease, started, made)
-            self._starter.start(lease, started, session, options, decision, messages=made.messages)
+            self._starter.start(lease, started, self._state_of(session), options, decision, messages=made.messages)
         return started.number
 
     def _made(self, session: SessionRow, turn: TurnRow) -> MadeCalls:
@@ -579,7 +583,8 @@ class Turns:
                 fingerprint=fingerprint_of(decision),
             )
             self._access.recovery.rebuild(session)
-            self._starter.start(lease, turn, session, options, decision, resumed=[*messages, *results])
+            resumed = [*messages, *results]
+            self._starter.start(lease, turn, self._state_of(session), options, decision, resumed=resumed)
         return turn.number
 
     def answer(self, session_id: str, words: Mapping[str, Word], *, options: TurnOptions | None = None) -> int:
@@ -604,7 +609,8 @@ class Turns:
             )
             session = replace(session, mcp_allowed=allowed)
             made = {call_id: word != "no" for call_id, word in words.items()}
-            self._starter.start(lease, turn, session, options or TurnOptions(), None, resumed=messages, words=made)
+            state, options = self._state_of(session), options or TurnOptions()
+            self._starter.start(lease, turn, state, options, None, resumed=messages, words=made)
         return turn.number
 
     def _open_turn(self, session_id: str) -> tuple[TurnRow | None, list[AnyMessage]]:

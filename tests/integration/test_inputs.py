@@ -338,7 +338,7 @@ def last_of(name: str) -> LastInput:
     return LastInput("m", sent, (), AIMessage("답", id=f"{name}-answer"))
 
 
-def test_only_the_newest_sessions_are_remembered(stores: StoreSet) -> None:
+def test_only_the_newest_sessions_are_remembered() -> None:
     inputs, never = LastInputs(lambda: "always"), LastInputs(lambda: "never")
     for number in range(100):
         inputs.keep(f"s{number}", last_of(f"s{number}"))
