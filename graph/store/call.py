@@ -345,7 +345,7 @@ class CallStore:
 
 def _recent(connection: Connection, session_id: str) -> Sequence[tuple[int, int | None, int | None]]:
     rows = connection.execute(_RECENT, {"session_id": session_id})
-    return [(row.sent_tokens, row.usage_input_tokens, row.usage_cached_tokens) for row in rows]
+    return tuple((row.sent_tokens, row.usage_input_tokens, row.usage_cached_tokens) for row in rows)
 
 
 def _reported(calls: Sequence[tuple[int, int | None, int | None]]) -> list[tuple[int, int]]:

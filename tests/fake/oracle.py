@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from langchain_core.messages import AnyMessage, ToolMessage
 from langchain_core.messages.utils import convert_to_openai_messages
 
+from graph.server.newest import Newest
 from graph.server.settings import Settings
 from graph.store.stores import open_checkpoints
 from prompt.tool.words import RECALL_WARNING
@@ -61,6 +62,12 @@ def check_cover(truth: Truth, started: int) -> None:
     counted = [(position, truth.is_covered(position)) for position, _, turn, _, _ in truth.live if turn > started]
     flags = [is_covered for _, is_covered in counted]
     assert flags == sorted(flags, reverse=True), f"a hole in the coverage: {counted} {truth.active}"
+
+
+def check_state(chat: Chat) -> None:
+    """What the service knows of the session, carried on by its turns, is what its tables say."""
+    stores = chat.service._engine.stores.chat  # noqa: SLF001  # nobody but a test asks for both
+    assert stores.state(chat.session_id) == replace(stores, _states=Newest(1)).state(chat.session_id)
 
 
 def check_request(sent: Sequence[AnyMessage], question: str) -> None:

@@ -17,7 +17,7 @@ from graph.value.event import Event, TurnFinished
 from graph.value.view import TurnOptions
 from tests.fake.body import summaries
 from tests.fake.chat import Chat, question
-from tests.fake.oracle import Span, check_cover, check_request, check_sent, read_truth, state_ids
+from tests.fake.oracle import Span, check_cover, check_request, check_sent, check_state, read_truth, state_ids
 from tests.fake.plotted_project import PlottedProject
 from tests.fake.scripted_model import ScriptedAnswer, ScriptedChat, ScriptedSummariser, scripted_models
 from tests.fake.store import cut_off, lay_empty_database, leave_behind
@@ -72,6 +72,7 @@ class PlottedSession:
             check_request(sent, turns[-1].user_text)
             self._project.check(sent, self.turn_count)
         check_cover(truth, self._started)
+        check_state(self.chat)
         if len(inputs) > self._checked_inputs:
             window = self.settings.window_turns if self._strategy == "window" else None
             span = Span(self.turn_count, self._started, window, may_leave_out="model_window_tokens" in self._changes)
