@@ -426,7 +426,13 @@ class FoldWorker:
         except ModelError as error:
             _LOG.warning("folds of session=%s not prepared: %s", session_id, error.code)  # the next turn tries again
             return
-        due = [plan for plan in plans if self.prepared(plan) is None and self._failures(plan) < _MAX_FAILURES]
+        places = {plan.key: plan.spec.from_position for plan in plans if not plan.spec.set_aside}
+        tried = self._stores.records.tried(session_id, places) if places else {}
+        due = [
+            plan
+            for plan in plans
+            if plan.key in tried and not tried[plan.key][0] and tried[plan.key][1] < _MAX_FAILURES
+        ]
         self._queue.put_all((plan.lane, plan.key, partial(self._work, plan)) for plan in due)
 
     def prepare_soon(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, insert, not_, or_, select, update
@@ -237,18 +237,28 @@ class RecordStore:
         The first failed fold counts as two calls if its draft was rejected and the fold before it succeeded: the draft
         was then corrected once. Shutdowns of servers don't count.
         """
-        reaches = and_(_record.from_position <= position, _record.to_position >= position)
-        block = and_(_record.session_id == session_id, reaches)
-        worked = select(func.coalesce(func.max(_record.sequence), 0)).where(block, IS_COMPLETED).scalar_subquery()
-        failed = and_(block, _FAILED, _record.error_code.not_in(_BLAMELESS_CODES))
-        query = select(_record.sequence, _record.error_code).where(failed, _record.sequence > worked)
+        return self.tried(session_id, {"": position})[""][1:]
+
+    def tried(self, session_id: str, positions: Mapping[str, int]) -> dict[str, tuple[bool, int, str]]:
+        """Returns for folds, by their source keys, whether one is prepared, and what `failures_in_a_row` does."""
+        reaches = [and_(_record.from_position <= place, _record.to_position >= place) for place in positions.values()]
+        columns = (*_PLACE, _record.sequence, _record.status, _record.error_code, _record.source_key)
+        query = select(*columns, IS_PREPARED.label("is_prepared")).where(_record.session_id == session_id)
         with self._database.read() as connection:
-            rows = connection.execute(query.order_by(_record.sequence.desc())).all()
-        if not rows:
-            return 0, ""
-        first = rows[-1]
-        was_mended = first.error_code.startswith(_DRAFT_CODES) and self.was_last_made(session_id, before=first.sequence)
-        return len(rows) + was_mended, rows[0].error_code
+            rows = connection.execute(query.where(or_(*reaches)).order_by(_record.sequence.desc())).all()
+        found: dict[str, tuple[bool, int, str]] = {}
+        for key, place in positions.items():
+            block = [row for row in rows if row.from_position <= place <= row.to_position]
+            failed = [
+                row
+                for row in takewhile(lambda row: row.status != "COMPLETED", block)
+                if row.status == "FAILED" and row.error_code not in _BLAMELESS_CODES
+            ]
+            is_draft = bool(failed) and failed[-1].error_code.startswith(_DRAFT_CODES)
+            was_mended = is_draft and self.was_last_made(session_id, before=failed[-1].sequence)
+            is_prepared = any(row.is_prepared and row.source_key == key for row in block)
+            found[key] = is_prepared, len(failed) + was_mended, failed[0].error_code if failed else ""
+        return found
 
     def was_last_made(self, session_id: str, *, before: int | None = None) -> bool:
         """True if the last fold by a model, before this sequence number if given, succeeded."""
