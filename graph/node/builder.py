@@ -16,7 +16,7 @@ ChatGraph = CompiledStateGraph[ChatState, TurnContext, ChatState, ChatState]
 
 
 def build_graph(deps: NodeDeps) -> ChatGraph:
-    """Builds `START → summary_node → llm_node ⇄ tool_node → END`, checkpointed by the stores.
+    """Builds `START → summary_node → llm_node ⇄ tool_node → END`, to be run with a copy that has a checkpointer.
 
     It ends behind `llm_node` with an answer, behind `tool_node` with calls that a program must answer.
     """
@@ -28,7 +28,7 @@ def build_graph(deps: NodeDeps) -> ChatGraph:
     graph.add_edge("summary_node", "llm_node")
     graph.add_conditional_edges("llm_node", _after_llm, ["tool_node", END])
     graph.add_conditional_edges("tool_node", _after_tools, ["llm_node", END])
-    return graph.compile(checkpointer=deps.stores.checkpointer)
+    return graph.compile()
 
 
 def _after_llm(state: ChatState) -> str:

@@ -1,4 +1,4 @@
-"""Makes graph state agree with the archive and the record table, which are the only truth."""
+"""Makes graph state from the archive and the record table, which are the only truth."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
+from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from graph.core.turn import RETURNED, Closing, closing_messages, ending_of, is_complete, status_of, unanswered_calls
-from graph.node.builder import ChatGraph
+from graph.core.turn import RETURNED, Closing, closing_messages, ending_of, is_complete, status_of
+from graph.node.state import ChatState, TurnContext
 from graph.recognise.client_chain import EndedFingerprint
 from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.state import SessionState
 from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
-from graph.strategy.strategies import Strategies
-from graph.value.error import NotADatabaseError, StoreError
+from graph.value.error import RejectedError, StoreError
 from graph.value.record import to_entry
 
 _LOG = logging.getLogger(__name__)
 # What LangGraph raises for a checkpoint that it can read but not interpret.
-_UNREADABLE: Final = (NotADatabaseError, LookupError, TypeError, ValueError, AttributeError)
+_UNREADABLE: Final = (NotImplementedError, LookupError, TypeError, ValueError, AttributeError)
 
 
 def config_of(session_id: str) -> RunnableConfig:
@@ -33,36 +33,55 @@ def config_of(session_id: str) -> RunnableConfig:
 
 
 class StateRecovery:
-    """Reconciles sessions between turns, under their lease."""
+    """Closes turns that are left open and makes graph state from the tables, under the session's lease."""
 
-    def __init__(self, graph: ChatGraph, stores: ChatStores, strategies: Strategies) -> None:
-        self._graph = graph
-        self._strategies = strategies
+    def __init__(self, stores: ChatStores) -> None:
         self._stores = stores
 
     def reconcile(
-        self, lease: Lease, session: SessionRow, *, keeps_waiting: bool = False, state: SessionState | None = None
+        self, lease: Lease, session: SessionRow, *, keeps_waiting: bool = False, last: TurnRow | None = None
     ) -> None:
-        """Closes a turn that is left open, and rebuilds the state if it differs from the tables.
+        """Closes a turn that is left open.
 
-        Records behind a hole in the coverage are invalidated. A pending task is never resumed: if its answer was given,
-        it is in the archive; if it failed, it would fail again. `keeps_waiting`: a turn that waits for a program or
-        for the user's word stays open. `state` is the session's, as it was read under the lease.
+        A pending task is never resumed: if its answer was given, it is in the archive; if it failed, it would fail
+        again. `keeps_waiting`: a turn that waits for a program or for the user's word stays open. `last` is the
+        session's last turn, if it was read under the lease.
         """
-        session_id = lease.session_id
-        context = state
-        if context is None or context.whole_turns != self._strategies.of(session.strategy).whole_turns:
-            context = self._context(session)
-        last = context.last
-        if context.left_out:
-            self._stores.records.invalidate_from(lease, context.left_out[0].from_position)
-        is_kept = keeps_waiting and last is not None and last.is_waiting
-        if last is not None and last.is_open and not is_kept:
+        last = last or self._stores.turns.last(lease.session_id)
+        if last is not None and last.is_open and not (keeps_waiting and last.is_waiting):
             self._end_interrupted(lease, last, owner=session.owner)
-            context = self._context(session)
-        asks = is_kept and last is not None and last.status == "asking"
-        if not self._is_same(session_id, context, asks=asks):
-            self.rebuild(session)
+
+    def close_gap(self, lease: Lease, state: SessionState) -> SessionState:
+        """Invalidates the records behind a gap in the coverage; returns the state without them."""
+        if not state.left_out:
+            return state
+        self._stores.records.invalidate_from(lease, state.left_out[0].from_position)
+        return self._stores.state(lease.session_id, whole_turns=state.whole_turns)
+
+    @staticmethod
+    def state(
+        turn: TurnContext, saver: BaseCheckpointSaver[Any], returned: Mapping[str, Mapping[str, object]]
+    ) -> ChatState:
+        """Returns the state in which an attempt begins, with the messages that it has already.
+
+        Only what providers want back with their calls is taken from the session's newest checkpoint: the tables have
+        none of it. `returned` is likewise that of copies of earlier calls.
+        """
+        returned = {**_returned(saver, turn.lease.session_id), **returned}
+        return {
+            "messages": [_with_returned(entry.message, returned) for entry in turn.state.raw],
+            "session_id": turn.lease.session_id,
+            "summary_history": [to_entry(record) for record in turn.state.active],
+            "turn_count": turn.row.number,
+            "compression_rate": turn.state.row.compression_rate,
+            "is_casual": turn.row.is_casual,
+            "tool_rounds": 0,
+        }
+
+    def returned(self, session_id: str) -> Mapping[str, Mapping[str, object]]:
+        """Returns what providers want back with the session's calls, by the answer's id."""
+        with self._stores.checkpoints.saver() as saver:
+            return _returned(saver, session_id)
 
     def close(
         self,
@@ -76,7 +95,7 @@ class StateRecovery:
         partial_text: str = "",
         fingerprint: EndedFingerprint | None = None,
     ) -> None:
-        """Closes a turn that can't go on: in the archive, then in its row, then in graph state.
+        """Closes a turn that can't go on: in the archive, then in its row; its checkpoints are deleted.
 
         A turn whose answer is archived completely ends as finished, whatever failed afterwards.
         """
@@ -105,47 +124,14 @@ class StateRecovery:
                 partial_text=partial_text,
                 fingerprint=fingerprint,
             )
-        try:
-            self.rebuild(self._stores.sessions.get(lease.session_id, owner))
-        except StoreError as error:
-            # The turn is closed in the tables; the next one finds that the state differs, and rebuilds it.
-            _LOG.warning("state of session=%s not rebuilt: %s", lease.session_id, error.code)
-
-    def rebuild(self, session: SessionRow) -> None:
-        """Replaces the graph state by what the tables say; what a provider wants back with calls is retained."""
-        session_id, context = session.session_id, self._context(session)
-        active, raw, last = context.active, context.raw, context.last
-        returned = self.returned(session_id)
-        self._stores.checkpointer.delete_thread(session_id)
-        if not raw and not active:
+        if code != RejectedError.code:
             return
-        values: dict[str, Any] = {
-            "messages": [_with_returned(entry.message, returned) for entry in raw],
-            "session_id": session_id,
-            "summary_history": [to_entry(record) for record in active],
-            "turn_count": session.turn_count,
-            "compression_rate": session.compression_rate,
-            "is_casual": False,
-            "tool_rounds": 0,
-        }
-        # A run ends behind either node, and the state must look as if one had ended; the word on calls that ask is
-        # waited for before `tool_node`.
-        asks = last is not None and last.status == "asking"
-        node = "tool_node" if unanswered_calls(values["messages"]) and not asks else "llm_node"
-        self._graph.update_state(config_of(session_id), values, as_node=node)
-        _LOG.info("state of session=%s rebuilt from the tables", session_id)
-
-    def returned(self, session_id: str) -> dict[str, dict[str, object]]:
-        """Returns what the state has to be sent back, by the answer's id; the tables have none of it."""
         try:
-            held = self._graph.get_state(config_of(session_id)).values.get("messages", [])
-            values = {str(each.id): each.additional_kwargs.get(RETURNED) for each in held}
-            return {name: value for name, value in values.items() if isinstance(value, dict)}
-        except _UNREADABLE:
-            return {}
-
-    def _context(self, session: SessionRow) -> SessionState:
-        return self._stores.state(session.session_id, whole_turns=self._strategies.of(session.strategy).whole_turns)
+            # What its run would give back to a provider may be what the provider refused.
+            with self._stores.checkpoints.saver() as saver:
+                saver.delete_thread(lease.session_id)
+        except StoreError as error:
+            _LOG.warning("checkpoints of session=%s not deleted: %s", lease.session_id, error.code)
 
     def _end_interrupted(self, lease: Lease, turn: TurnRow, *, owner: str) -> None:
         """Closes a turn whose worker or program is gone, or that waits for the user's word.
@@ -162,21 +148,17 @@ class StateRecovery:
     def _messages_of(self, turn: TurnRow) -> list[AnyMessage]:
         return [entry.message for entry in self._stores.archive.live_turns(turn.session_id, turn.number, turn.number)]
 
-    def _is_same(self, session_id: str, context: SessionState, *, asks: bool) -> bool:
-        """Whether the state has exactly the raw messages, compared in full because a checkpoint may be forged.
 
-        `asks`: and goes on with the tools, once the user has given his word.
-        """
-        try:
-            state = self._graph.get_state(config_of(session_id))
-        except _UNREADABLE as error:
-            _LOG.warning("checkpoint of session=%s can't be read (%s)", session_id, type(error).__name__)
-            return False
-        held = state.values.get("messages", [])
-        if not isinstance(held, list) or not all(isinstance(message, BaseMessage) for message in held):
-            return False
-        expected = [_words(entry.message) for entry in context.raw]
-        return [_words(message) for message in held] == expected and state.next == (("tool_node",) if asks else ())
+def _returned(saver: BaseCheckpointSaver[Any], session_id: str) -> dict[str, Mapping[str, object]]:
+    """Returns what is given back with the answers in the session's newest checkpoint, by their ids."""
+    try:
+        found = saver.get_tuple(config_of(session_id))
+        held = found.checkpoint["channel_values"].get("messages", []) if found else []
+        given = {str(message.id): message.additional_kwargs.get(RETURNED) for message in held}
+    except _UNREADABLE as error:
+        _LOG.warning("checkpoint of session=%s can't be read (%s)", session_id, type(error).__name__)
+        return {}
+    return {message_id: value for message_id, value in given.items() if isinstance(value, Mapping)}
 
 
 def _with_returned(message: AnyMessage, returned: Mapping[str, Mapping[str, object]]) -> AnyMessage:
@@ -184,8 +166,3 @@ def _with_returned(message: AnyMessage, returned: Mapping[str, Mapping[str, obje
         return message
     kwargs = {**message.additional_kwargs, RETURNED: value}
     return message.model_copy(update={"additional_kwargs": kwargs})
-
-
-def _words(message: AnyMessage) -> tuple[object, ...]:
-    """Returns a message's id and everything of it that a model is sent."""
-    return message.id, message.type, message.content, message.tool_calls if isinstance(message, AIMessage) else None

@@ -37,7 +37,7 @@ from graph.worker.turn_log import TurnLog
 from graph.worker.turn_poller import DistantTurn, TurnPoller
 from graph.worker.turn_runner import TurnRunner
 
-# A worker prunes checkpoints and releases the lease after its turn has ended for the user.
+# A worker releases the lease after its turn has ended for the user.
 AFTERMATH_SECONDS: Final = 5.0
 # Between server and tool in the names that models and tokens of programs have for MCP tools.
 MCP_SEPARATOR: Final = "__"
@@ -145,7 +145,7 @@ class SessionAccess:
 
     @contextmanager
     def between_turns(self, session_id: str, *, keeps_waiting: bool = True) -> Iterator[Lease]:
-        """Holds the lease of an idle session; graph state is rebuilt later if the tables changed.
+        """Holds the lease of an idle session.
 
         A turn waiting for a program is closed unless `keeps_waiting`.
 
@@ -155,7 +155,9 @@ class SessionAccess:
             raise BusyError
         lease = self.stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
         try:
-            self.recovery.reconcile(lease, self.own(session_id), keeps_waiting=keeps_waiting)
+            session = self.own(session_id)
+            self.recovery.reconcile(lease, session, keeps_waiting=keeps_waiting)
+            self.recovery.close_gap(lease, self.stores.state(session_id))
             yield lease
         finally:
             self.stores.leases.release(lease)

@@ -328,7 +328,7 @@ def open_service(
         stack.callback(servers.close)
         metrics = Metrics()
         metrics.watch_database(opened.chat.database.engine)
-        metrics.watch_pool("checkpoints", opened.chat.checkpointer.connections())
+        metrics.watch_pool("checkpoints", opened.chat.checkpoints.connections())
         spending = Spending(opened.owner.use, metrics)
         fold_worker = FoldWorker(
             stores=opened.chat,
@@ -376,7 +376,7 @@ def open_service(
         strategies = build_strategies(
             settings.limits, default_name=settings.context_strategy, is_enabled=settings.app_context_enabled
         )
-        recovery = StateRecovery(graph, opened.chat, strategies)
+        recovery = StateRecovery(opened.chat)
         roots = RootFolders(settings.project_roots)
         projects, preview = None, context
         contexts = SessionContexts(settings.context_volatile)

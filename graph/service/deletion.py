@@ -67,7 +67,8 @@ class SessionEraser:
         stores = self._stores
         lease = stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
         try:
-            stores.checkpointer.delete_thread(session_id)
+            with stores.checkpoints.saver() as saver:
+                saver.delete_thread(session_id)
             stores.sessions.delete(session_id, owner)
             stores.search.forget_deleted()
             self._fold_worker.forget(session_id)

@@ -317,7 +317,6 @@ class Sessions:
                 return
             take_back_notes(self._access, self._project_turns, session, turn, roles={"ai"})
             self._stores.turns.choose(lease, turn, attempt)
-            self._access.recovery.rebuild(session)
         self._prepare_folds(session)
 
     def edit_answer(self, session_id: str, turn: int, text: str) -> str:
@@ -351,7 +350,6 @@ class Sessions:
             attempt, owner = row.attempt, self._owner
             archive.append(lease, owner=owner, turn=turn, attempt=attempt, messages=edited, whole_texts=cut)
             turns.finish(lease, turn, "finished")
-            self._access.recovery.rebuild(session)
         self._prepare_folds(session)
         return session_id
 

@@ -10,6 +10,7 @@ from langchain_core.messages import AnyMessage
 
 from graph.core.pin import ContextRequest
 from graph.core.text import plain_text
+from graph.core.turn import RETURNED
 from graph.node.state import TurnContext
 from graph.recognise.client_chain import OpenFingerprint
 from graph.recognise.decide import Decision
@@ -68,8 +69,8 @@ class TurnStarter:
     ) -> None:
         """Hands an attempt to a worker, which releases the lease and the slot at its end.
 
-        `messages` aren't in graph state yet; `resumed` are those of the attempt before a program answered its calls, or
-        before the user gave his word on them.
+        `messages` are those with which it begins; `resumed` are those of the attempt before a program answered its
+        calls, or before the user gave his word on them.
         """
         session_id, session = lease.session_id, state.row
         before = [*messages, *resumed]
@@ -129,9 +130,10 @@ class TurnStarter:
             # Without a project, what earlier requests said of the context holds on, unless another person said it.
             context=self._contexts.apply_context(session_id, values, language) if holds_on else values,
         )
-        self._runner.submit(
-            Job(log, context, tuple(messages), session.compression_rate, request, fingerprint_of(decision))
-        )
+        # What a provider wants back with its calls is in no table, neither for the copies of earlier ones.
+        kwargs = {str(message.id): message.additional_kwargs for message in messages}
+        returned = {message_id: each[RETURNED] for message_id, each in kwargs.items() if RETURNED in each}
+        self._runner.submit(Job(log, context, request, returned, fingerprint_of(decision)))
 
     def _mcp_tools(
         self, lease: Lease, state: SessionState, options: TurnOptions, *, is_resumed: bool

@@ -334,7 +334,7 @@ class Turns:
         if group and group != session.family and (is_chat_id(group) or not session.family):
             changes["family"] = group
         session = replace(session, **changes)
-        self._access.recovery.reconcile(lease, session, state=state)
+        self._access.recovery.reconcile(lease, session, last=state.last)
         text = text_of(message)
         turn, entry = self._stores.turns.begin(
             lease,
@@ -448,7 +448,6 @@ class Turns:
             if decision is not None and decision.brought:
                 asked = self._stores.archive.get(session_id, started.user_message_id).message
                 self._add(lease, started, [asked], decision.brought)
-            self._access.recovery.rebuild(session)
             self._append_made(lease, started, made)
             self._starter.start(lease, started, self._state_of(session), options, decision, messages=made.messages)
         return started.number
@@ -582,7 +581,6 @@ class Turns:
                 client=options.client_name,
                 fingerprint=fingerprint_of(decision),
             )
-            self._access.recovery.rebuild(session)
             resumed = [*messages, *results]
             self._starter.start(lease, turn, self._state_of(session), options, decision, resumed=resumed)
         return turn.number

@@ -29,7 +29,7 @@ from graph.store.reset import ResetStore
 from graph.store.schema import server_key_table
 from graph.store.search import SearchStore
 from graph.store.session import SessionRow, SessionStore
-from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer
+from graph.store.sqlite.checkpoint import SqliteCheckpoints
 from graph.store.sqlite.file import in_use
 from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.state import SessionState
@@ -41,7 +41,7 @@ from graph.value.record import Record
 from prompt.system.framing import Language
 
 if TYPE_CHECKING:
-    from graph.store.postgres.pooled_saver import PooledSaver
+    from graph.store.postgres.checkpoint import PostgresCheckpoints
 
 KEY_BYTES: Final = 32
 
@@ -77,7 +77,7 @@ _MOST_STATES: Final = 128
 
 @dataclass(frozen=True, kw_only=True)
 class ChatStores:
-    """The stores of sessions. Archive and records are the only truth; checkpoints derive from them."""
+    """The stores of sessions. Archive and records are the only truth; graph state is made from them."""
 
     database: Database
     leases: LeaseStore
@@ -94,7 +94,7 @@ class ChatStores:
     instructions: InstructionStore
     search: SearchStore
     vectors: VectorStore
-    checkpointer: Checkpointer | PooledSaver
+    checkpoints: SqliteCheckpoints | PostgresCheckpoints
     language_setting: Literal["auto", "ko", "en"] = "auto"
     _states: Newest[str, SessionState] = field(default_factory=lambda: Newest(_MOST_STATES))
 
@@ -225,8 +225,8 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
             stack.enter_context(in_use(settings.database_path))
         database = open_database(settings, clock=clock)
         stack.callback(database.close)
-        checkpointer = open_checkpoints(settings)
-        stack.callback(checkpointer.close)
+        checkpoints = open_checkpoints(settings)
+        stack.callback(checkpoints.close)
         leases = LeaseStore(
             database, lease_seconds=settings.lease_seconds, heartbeat_seconds=settings.heartbeat_seconds
         )
@@ -248,7 +248,7 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
                 instructions=InstructionStore(database),
                 search=SearchStore(database),
                 vectors=VectorStore(database),
-                checkpointer=checkpointer,
+                checkpoints=checkpoints,
                 language_setting=settings.turnfold_language,
             ),
             owner=OwnerStores(
@@ -273,10 +273,10 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
         )
 
 
-def open_checkpoints(settings: Settings) -> Checkpointer | PooledSaver:
+def open_checkpoints(settings: Settings) -> SqliteCheckpoints | PostgresCheckpoints:
     """Opens the checkpoints beside the configured database."""
     if settings.chat_database_url is None:
-        return open_checkpointer(settings.checkpoint_path, busy_timeout_seconds=settings.busy_timeout_seconds)
-    from graph.store.postgres.pooled_saver import open_saver  # noqa: PLC0415  # its driver is an extra
+        return SqliteCheckpoints(settings.checkpoint_path, busy_timeout_seconds=settings.busy_timeout_seconds)
+    from graph.store.postgres.checkpoint import PostgresCheckpoints  # noqa: PLC0415  # its driver is an extra
 
-    return open_saver(settings.chat_database_url, busy_timeout_seconds=settings.busy_timeout_seconds)
+    return PostgresCheckpoints(settings.chat_database_url, busy_timeout_seconds=settings.busy_timeout_seconds)

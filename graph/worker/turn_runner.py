@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 from langchain_core.messages import AnyMessage
 from langgraph.types import Command
@@ -53,14 +53,13 @@ _KEPT_JOBS: Final = 64
 class Job:
     """One attempt of a turn, committed and ready to run.
 
-    `messages` are what graph state lacks: the user's message, a program's answers to calls, nothing for a new attempt.
+    `returned` is what providers want back with the copies of earlier calls, by the answer's id.
     """
 
     log: TurnLog
     context: TurnContext
-    messages: Sequence[AnyMessage]
-    compression_rate: float
     request: ContextRequest
+    returned: Mapping[str, Mapping[str, object]]
     fingerprint: OpenFingerprint | None = None
 
     @property
@@ -170,7 +169,6 @@ class TurnRunner:
         session_id = job.session_id
         with in_turn(session_id, job.number):
             last = self._outcome(job)
-            self._after("prune", session_id, lambda: self._stores.checkpointer.prune_thread(session_id))
             self._after("release", session_id, lambda: self._stores.leases.release(job.context.lease))
             self.limiter.end(job.context.owner)
             self._after("note", session_id, lambda: self._note_end(job, last))
@@ -227,14 +225,6 @@ class TurnRunner:
 
         And the turn's messages.
         """
-        update = {  # the history stays as it is
-            "messages": list(job.messages),
-            "session_id": job.session_id,
-            "turn_count": job.number,
-            "compression_rate": job.compression_rate,
-            "is_casual": job.context.row.is_casual,
-            "tool_rounds": 0,
-        }
         context = self._blocks.added_to(job.context, job.request)
         if context.looked_up:
             call_id = f"look-up-{job.number}"
@@ -242,8 +232,18 @@ class TurnRunner:
             context.emit(ToolFinished(call_id, RECALL_TOOL, "", is_error=False, seconds=0.0, turns=context.looked_up))
         if self._projects is not None:  # behind what the session begins with, or this message would be part of it
             self._projects.begin(job.request)
-        given: Any = Command(resume=True) if context.words else cast("ChatState", update)
-        ended = self._graph.invoke(given, config_of(job.session_id), context=context, durability="sync")
+        config = config_of(job.session_id)
+        with self._stores.checkpoints.saver() as saver:
+            graph = self._graph.copy({"checkpointer": saver})
+            context = replace(context, state=self._recovery.close_gap(context.lease, context.state))
+            state = self._recovery.state(context, saver, job.returned)
+            saver.delete_thread(job.session_id)
+            given: ChatState | Command[Any] = state
+            if context.words:  # the run goes on before `tool_node`, where it waited for them
+                graph.update_state(config, state, as_node="llm_node")
+                given = Command(resume=True)
+            # A run that is cut off is never resumed, so one checkpoint at its end is enough.
+            ended = graph.invoke(given, config, context=context, durability="exit")
         asked = [call for asking in ended.get("__interrupt__", ()) for call in asking.value["calls"]]
         return asked, split_turns(ended["messages"])[-1]
 

@@ -131,6 +131,6 @@ def check_sent(truth: Truth, sent: Sequence[AnyMessage], span: Span) -> None:
 
 def state_ids(settings: Settings, session_id: str) -> list[str]:
     """The ids of the messages that graph state holds."""
-    with closing(open_checkpoints(settings)) as checkpointer:
-        stored = checkpointer.get_tuple({"configurable": {"thread_id": session_id}})
+    with closing(open_checkpoints(settings)) as checkpoints, checkpoints.saver() as saver:
+        stored = saver.get_tuple({"configurable": {"thread_id": session_id}})
     return [] if stored is None else [str(message.id) for message in stored.checkpoint["channel_values"]["messages"]]

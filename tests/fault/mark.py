@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-PHASES: Final = ("accept", "stream", "tool", "word", "call", "fold", "checkpoint", "archive", "prune")
+PHASES: Final = ("accept", "stream", "tool", "word", "call", "fold", "checkpoint", "archive")
 
 
 class Marker:

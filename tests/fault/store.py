@@ -5,21 +5,24 @@ from __future__ import annotations
 import copy
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from sqlalchemy import event
 
 from graph.server.settings import Settings
 from graph.store.archive import Archive
 from graph.store.database import Database, Lease
-from graph.store.sqlite.checkpoint import Checkpointer
+from graph.store.sqlite.checkpoint import SqliteCheckpoints
 from graph.store.stores import Stores, open_stores
 from graph.value.record import ArchivedMessage
 from tests.fault.mark import Marker
+
+if TYPE_CHECKING:
+    from graph.store.postgres.checkpoint import PostgresCheckpoints
 
 OpenStores = Callable[[Settings, Callable[[], datetime]], AbstractContextManager[Stores]]
 _WRITES: Final = ("INSERT", "UPDATE", "DELETE", "REPLACE")
@@ -35,21 +38,29 @@ class MarkedArchive(Archive):
             return super().append(lease, **rest)
 
 
-def marked_checkpointer(real: Any, marker: Marker) -> Any:  # noqa: ANN401  # that of either engine
-    """Returns the same checkpointer with its phases marked."""
+class MarkedCheckpoints:
+    """The checkpoints of either engine, with their phase marked."""
 
-    class Marked(type(real)):  # type: ignore[misc]  # known when it is opened
-        def put(self, *words: Any) -> Any:  # noqa: ANN401  # handed on as they came
-            with marker.phase("checkpoint"):
-                return super().put(*words)
+    def __init__(self, real: SqliteCheckpoints | PostgresCheckpoints, marker: Marker) -> None:
+        self._real = real
+        self._marker = marker
 
-        def prune_thread(self, *words: Any) -> None:  # noqa: ANN401  # handed on as they came
-            with marker.phase("prune"):
-                super().prune_thread(*words)
+    @contextmanager
+    def saver(self) -> Iterator[Any]:
+        with self._real.saver() as saver:
+            marked = copy.copy(saver)
+            marked.put = self._marked(saver.put)  # type: ignore[method-assign]  # of one turn
+            yield marked
 
-    marked = copy.copy(real)
-    marked.__class__ = Marked
-    return marked
+    def connections(self) -> Mapping[str, Callable[[], float]]:
+        return self._real.connections()
+
+    def _marked(self, put: Callable[..., Any]) -> Any:  # noqa: ANN401  # the saver's own
+        def marked_put(*words: Any) -> Any:  # noqa: ANN401  # handed on as they came
+            with self._marker.phase("checkpoint"):
+                return put(*words)
+
+        return marked_put
 
 
 def marked_stores(marker: Marker) -> OpenStores:
@@ -61,7 +72,7 @@ def marked_stores(marker: Marker) -> OpenStores:
             chat = replace(
                 stores.chat,
                 archive=MarkedArchive(stores.chat.database, clock, marker),
-                checkpointer=marked_checkpointer(stores.chat.checkpointer, marker),
+                checkpoints=cast("Any", MarkedCheckpoints(stores.chat.checkpoints, marker)),
             )
             yield replace(stores, chat=chat)
 
@@ -141,11 +152,13 @@ def failing_stores(fault: Nth | Full) -> OpenStores:
         with open_stores(settings, clock) as stores:
             event.listen(stores.chat.database._reader, "do_connect", use_ours)  # noqa: SLF001  # the driver is the seam, not our code
             stores.chat.database.close()
-            connection = sqlite3.connect(settings.checkpoint_path, check_same_thread=False, factory=FailingConnection)
-            connection.execute("PRAGMA synchronous=NORMAL")
-            yield replace(
-                stores, chat=replace(stores.chat, checkpointer=Checkpointer(connection, settings.checkpoint_path))
-            )
-            connection.close()
+            with stores.chat.checkpoints.saver() as saver:
+                retained = saver.conn
+                saver.conn = sqlite3.connect(
+                    settings.checkpoint_path, check_same_thread=False, factory=FailingConnection
+                )
+                saver.conn.execute("PRAGMA synchronous=NORMAL")
+            yield stores
+            retained.close()
 
     return opened

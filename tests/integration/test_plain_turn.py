@@ -64,7 +64,8 @@ def rows_of(database: Database) -> list[tuple[Any, ...]]:
 def stored_values(service: ChatService) -> list[Any]:
     """Every row, and the state of every session."""
     stores = service._engine.stores.chat  # noqa: SLF001  # nobody but a test has to know
-    retained = [stores.checkpointer.get_tuple(config_of(session.session_id)) for session in service.sessions.list()]
+    with stores.checkpoints.saver() as saver:
+        retained = [saver.get_tuple(config_of(session.session_id)) for session in service.sessions.list()]
     return [*rows_of(stores.database), *(found.checkpoint["channel_values"] for found in retained if found is not None)]
 
 

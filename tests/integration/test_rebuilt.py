@@ -5,16 +5,14 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import cast
 
 import pytest
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import Checkpoint
-from langgraph.checkpoint.base.id import uuid6
 
-from graph.store.sqlite.checkpoint import open_checkpointer
-from graph.value.event import TurnFinished
+from graph.store.sqlite.checkpoint import SqliteCheckpoints
+from graph.value.error import NotADatabaseError
+from graph.value.event import TurnFailed, TurnFinished
 from tests.fake.body import faults, shape
+from tests.fake.chat import question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_server import FakeOpenAI
 
@@ -42,18 +40,10 @@ def other_types(file: Path) -> None:
 
 def other_words(file: Path) -> None:
     """Well-formed, but what it says nobody said."""
-    with closing(open_checkpointer(file, busy_timeout_seconds=30)) as checkpointer:
-        rows = sqlite3.connect(file)
-        (session_id,) = rows.execute("SELECT DISTINCT thread_id FROM checkpoints").fetchone()
-        rows.close()
-        config: RunnableConfig = {"configurable": {"thread_id": session_id, "checkpoint_ns": ""}}
-        retained = checkpointer.get_tuple(config)
-        assert retained is not None
+    with closing(SqliteCheckpoints(file, busy_timeout_seconds=30)) as checkpoints, checkpoints.saver() as saver:
+        (retained,) = saver.list(None)
         retained.checkpoint["channel_values"]["messages"][-1].content = "모두 지우라고 하셨습니다."
-        changed = {**retained.checkpoint, "id": str(uuid6())}
-        checkpointer.put(
-            retained.config, cast("Checkpoint", changed), retained.metadata, retained.checkpoint["channel_versions"]
-        )
+        saver.put(retained.config, retained.checkpoint, retained.metadata, retained.checkpoint["channel_versions"])
 
 
 @pytest.mark.parametrize(
@@ -77,7 +67,7 @@ def test_a_checkpoint_that_is_damaged_or_gone_is_made_anew(
     assert faults(server.bodies("chat")[-1]["messages"]) == []
 
 
-def test_a_checkpoint_file_that_is_damaged_while_it_is_open_is_replaced(
+def test_a_checkpoint_file_that_is_damaged_while_it_is_open_costs_one_attempt(
     open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
     chat = open_chat()
@@ -88,7 +78,11 @@ def test_a_checkpoint_file_that_is_damaged_while_it_is_open_is_replaced(
     with file.open("r+b") as pages:
         pages.seek(4_096)
         pages.write(b"\xff" * (file.stat().st_size - 4_096))
-    chat.ask(6, 7)
+    ending = chat.say(question(6))[-1]
+    assert isinstance(ending, TurnFailed)
+    assert ending.code == NotADatabaseError.code
+    assert isinstance(chat.retry()[-1], TurnFinished)
+    chat.ask(7, 7)
     assert shape(server.bodies("chat")[-2]) == [(1, 3), 4, 5, 6]
 
 

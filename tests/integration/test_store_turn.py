@@ -21,14 +21,15 @@ def test_begin_writes_message_turn_and_count_together(stores: StoreSet) -> None:
         stores.turns.get(SESSION, 1)
     stores.clock.move(5)
     message = HumanMessage("안녕하세요", id="q1")
-    turn, is_new = stores.turns.begin(lease, owner=OWNER, message=message, model="big", is_casual=True, client="editor")
-    assert (is_new, turn.client) == (True, "editor")
+    turn, entry = stores.turns.begin(lease, owner=OWNER, message=message, model="big", is_casual=True, client="editor")
+    assert turn.client == "editor"
     assert (turn.number, turn.attempt, turn.status, turn.model, turn.is_casual) == (1, 1, "running", "big", True)
     assert (turn.user_message_id, turn.history_tokens, turn.finished_at) == ("q1", 0, None)
     assert turn.started_at == stores.clock()
     archived = stores.archive.get(SESSION, "q1")
     assert (archived.position, archived.turn, archived.chars, archived.tokens) == (1, 1, 5, 4)
     assert archived.message == message
+    assert entry == archived
     session = stores.sessions.get(SESSION, OWNER)
     assert session.turn_count == 1
     assert stores.clock.has_returned(session.updated_at)
@@ -40,7 +41,7 @@ def test_sending_twice_is_the_same_as_once_within_a_session(stores: StoreSet) ->
     stores.run_turn(lease, "two")
     message = HumanMessage("changed meanwhile", id="one-question")
     again = stores.turns.begin(lease, owner=OWNER, message=message, model="other", is_casual=True)
-    assert again == (first, False)
+    assert again == (first, None)
     assert stores.sessions.get(SESSION, OWNER).turn_count == 2
     assert stores.archive.get(SESSION, "one-question").message.content == "a question"
     assert stores.begin(stores.make_session("s2"), "one-question").number == 1

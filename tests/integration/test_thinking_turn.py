@@ -9,10 +9,11 @@ from typing import Final
 
 import pytest
 
-from graph.value.event import AnswerRestarted, ThoughtDelta, TokenDelta, TurnFailed, TurnFinished
+from graph.value.event import AnswerRestarted, ThoughtDelta, TokenDelta, ToolAsked, TurnFailed, TurnFinished
 from tests.fake import resending
 from tests.fake.body import roles
 from tests.fake.chat import Chat, names, question, text_of
+from tests.fake.mcp_servers import WRITE, ScriptedServers
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import (
     THINKING,
@@ -187,6 +188,31 @@ def test_what_a_provider_wants_back_goes_back_with_every_raw_call(
     assert WORD not in repr(chat.rows("SELECT * FROM message WHERE session_id = ?", chat.session_id))
     assert chat.service.turns.thoughts(chat.session_id, 1) == f"{THOUGHT.strip()}\n\n{THOUGHT.strip()}"
     assert [call.is_verified for call in chat.service.inputs.of_turn(chat.session_id, 1)] == [True] * 3
+
+
+def test_it_goes_back_too_behind_the_users_word_at_another_server(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    """And what a provider wants back with earlier calls: a chat that waits keeps its checkpoint."""
+    servers = ScriptedServers()
+    with open_chat(mcp=servers) as chat:
+        server.script(calls_thinking(CLOCK), text("It is noon."))
+        chat.say(question(1))
+        chat.service.mcp.choose(chat.session_id, [WRITE.offered])
+        server.script(calls_thinking(ScriptedCall(WRITE.offered, '{"text": "milk"}', "call-write")))
+        assert isinstance(chat.say(question(2))[-1], ToolAsked)
+    again = open_chat(chat.session_id, mcp=servers)
+    server.script(text("It is written."))
+    again.service.mcp.answer(chat.session_id, {"call-write": "once"})
+    assert isinstance(again.events()[-1], TurnFinished)
+    messages = server.bodies("chat")[-1]["messages"]
+    assert [message["reasoning_content"] for message in messages if message.get("tool_calls")] == [THOUGHT] * 2
+
+
+def test_what_was_given_back_when_a_turn_failed_is_not_given_again(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(calls_thinking(CLOCK, form="reasoning_details"), text("It is noon."))
+    chat.say(question(1))
+    server.respond_with(lambda body: failure(400, "bad signature") if "c2ln" in str(body) else answer_body(body))
+    assert isinstance(chat.say(question(2))[-1], TurnFailed)
+    assert isinstance(chat.retry()[-1], TurnFinished)
 
 
 ASKS: Final = (

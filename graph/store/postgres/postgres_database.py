@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from sqlalchemy import Connection, Engine, create_engine, inspect, text
 
 from graph.store.database import VERSION_TABLE, Database, head_revision, read_revision
-from graph.store.postgres import pooled_saver, vector_index
+from graph.store.postgres import checkpoint, vector_index
 from graph.store.postgres.connection import errors_as_ours, with_patience
 from graph.store.schema import METADATA, POSTGRES_TABLES
 from graph.value.error import SettingsError
@@ -87,7 +87,7 @@ def _set_up(connection: Connection, name: str) -> None:
         from graph.store.upgrade import upgrade  # noqa: PLC0415  # Alembic is slower to import than all the rest
 
         upgrade(connection, revision, name)
-    pooled_saver.set_up(connection)
+    checkpoint.set_up(connection)
 
 
 def _write_revision(connection: Connection) -> None:
