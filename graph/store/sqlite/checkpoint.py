@@ -46,7 +46,8 @@ class SqliteCheckpoints:
         except NotADatabaseError:
             if self._saver is saver:
                 _LOG.warning("checkpoints are damaged; their file is made anew")
-                saver.conn.close()
+                with saver.lock:
+                    saver.conn.close()
                 self._saver = self._open()
             raise
 
