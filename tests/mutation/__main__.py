@@ -29,6 +29,7 @@ from typing import Final
 from tests.fake.folder import fast_folder
 from tests.mutation.fold_mutants import Mutant
 from tests.mutation.mutants import MUTANTS
+from tests.mutation.place import mutated
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 _PYTEST: Final = ("-m", "pytest", "-xq", "--timeout=30", "-pno:randomly", "-pno:cacheprovider", "-m", "not postgres")
@@ -77,17 +78,19 @@ def try_mutant(copies: SimpleQueue[Path], mutant: Mutant, *, is_verbose: bool) -
     copy, began = copies.get(), time.monotonic()
     path = copy / mutant.path
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    if (count := text.count(mutant.line)) != 1:
-        result, why = "doesn't apply", f"its line stands there {count} times"
+    try:
+        faulty = mutated(text, mutant.place, mutant.change)
+    except LookupError as error:
+        result, why = "doesn't apply", str(error)
     else:
         times = path.stat()
-        path.write_text(text.replace(mutant.line, mutant.mutated), encoding="utf-8")
+        path.write_text(faulty, encoding="utf-8")
         result, why = judge(*run_tests(copy, tests_of([mutant]), seconds=_MUTANT_SECONDS, compiles=False))
         path.write_text(text, encoding="utf-8")
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # its compiled file is valid again
     copies.put(copy)
     if is_verbose or result != "killed":
-        change = f"{mutant.path}: {mutant.line.strip()} -> {mutant.mutated.strip()}"
+        change = f"{mutant.path}: {mutant.place}, {mutant.change}"
         sys.stdout.write(f"{result} [{time.monotonic() - began:.0f} s] {change} ({why})\n")
         sys.stdout.flush()
     return result

@@ -13,6 +13,7 @@ from graph.core.turn import closing_messages
 from graph.search.term import (
     MAX_PHRASES,
     broad_words,
+    closeness,
     count_content_of,
     count_marks,
     cut_around,
@@ -21,6 +22,7 @@ from graph.search.term import (
     index_terms,
     searchable_text,
     strict_words,
+    weighed,
     written_words,
 )
 from tests.fake.term_index import empty_index, indexed, positions_of, ranked
@@ -172,6 +174,8 @@ def test_compatibility_forms_are_found_by_ordinary_characters_and_the_other_way_
         assert has_all(asked, text)
         assert found(asked, text, "아무것도 아니다.") == [text]
         assert count_content_of(text, asked)[0] > 0
+        words = broad_words(asked)
+        assert closeness(text, weighed(words, [1.0] * len(words)), 100) > 0
         shown = excerpt("가나다 " * 100 + text + " 라마바" * 100, broad_words(asked), 60)
         assert said in shown  # as written, not as searched
         assert said in cut_around("가나다 " * 100 + text + " 라마바" * 100, broad_words(asked), 60)
