@@ -227,7 +227,7 @@ CORE: Final = (
         "unit/test_user_word",
         ("_instructions", "Call 5 = False"),
         ("_people_of", "drop operand 1"),
-        ("user_words", "Attribute 4 = word.text"),
+        ("user_words", "Attribute 4 = str(_)"),
     ),
     *group(
         "core",
