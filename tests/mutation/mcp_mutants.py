@@ -64,7 +64,7 @@ MCP: Final = (
         "mcp",
         "graph/mcp/connection.py",
         "integration/test_mcp_server",
-        ("_Unchecked.__anext__", "Dict 2 = {**_SHOWN, 'raw': message.result, **message.result}"),
+        ("_Unchecked.receive", "Dict 2 = {**_SHOWN, 'raw': message.result, **message.result}"),
         ("Connection.call", "never 3"),
     ),
     *group(
