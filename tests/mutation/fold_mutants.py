@@ -138,7 +138,7 @@ CORE: Final = (
         ("_steps", "BinOp 2 = last - first"),
         ("_apply", "Compare 2 = position > len(base)"),
         ("_shortened", "Compare 2 = kind"),
-        ("decode_manifest", "BinOp 1 = -(length or 1)"),
+        ("decode_manifest", "BinOp 1 = -(depth or 1)"),
     ),
     *group(
         "core",
