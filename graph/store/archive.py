@@ -96,7 +96,6 @@ _WHOLE_QUESTIONS = (
     .where(_IN_SESSION, _message.role == USER_ROLE, _message.turn >= bindparam("of_turn"), _message.whole_text != "")
     .order_by(_message.position)
 )
-_HAS_WHOLE_QUESTION = select(_WHOLE_QUESTIONS.order_by(None).exists())
 _ALL_OF_TURNS = select(*MESSAGE_COLUMNS).where(_IS_IN_TURNS).order_by(_message.position)
 _FROM = _LIVE_ROWS.where(_IN_SESSION, _message.position >= _FIRST, _message.turn >= bindparam("of_turn")).order_by(
     _message.position
@@ -267,10 +266,6 @@ class Archive:
         with self._database.read() as connection:
             parameters = {"of_session": session_id, "of_turn": from_turn}
             return [*connection.scalars(_WHOLE_QUESTIONS, parameters)]
-
-    def has_whole_questions(self, session_id: str, from_turn: int) -> bool:
-        with self._database.read() as connection:
-            return bool(connection.scalar(_HAS_WHOLE_QUESTION, {"of_session": session_id, "of_turn": from_turn}))
 
     def all_of_turn(self, session_id: str, turn: int) -> list[ArchivedMessage]:
         """Returns all messages of a turn, earlier attempts included, in order."""
