@@ -121,9 +121,7 @@ class Turns:
         name = self._choices.models.known_name(options.model or (known.model if known else ""))
         sent = self._sent(name, text, options)
         message = self._accept(name, sent, message_id, options, images, urls)
-        # Where nothing waits for the lease, and nothing is brought along, it is found once the turn begins.
-        may_wait = known is not None and (known.is_open or decision is not None)
-        if may_wait and message_id is not None and (number := self._number_of(session_id, message)) is not None:
+        if message_id is not None and (number := self._number_of(session_id, message)) is not None:
             return number
         imported, brought = (decision.imported, decision.brought) if decision else ((), ())
         check_history((*imported, *brought))
@@ -294,6 +292,8 @@ class Turns:
             undo.callback(stores.leases.release, lease)
             if opening is not None:
                 undo.callback(stores.sessions.discard_empty, lease)
+                if known is None:
+                    access.own(session_id)  # nobody has checked yet that the owner is admitted
             yield lease
             undo.pop_all()
 
@@ -356,7 +356,7 @@ class Turns:
         carried = self._stores.carry(lease.session_id, lambda known: known.said([entry], is_long=bool(whole_text)))
         if carried is not None:
             row = replace(session, context_revision=carried.row.context_revision)
-            carried = replace(carried, row=row, last=turn, for_all=state.for_all)
+            carried = replace(carried, row=row, last=turn, for_all=state.for_all).within(state.whole_turns)
         return turn, session, carried
 
     def _first_mcp_tools(self, known: SessionRow | None, options: TurnOptions) -> Sequence[Mapping[str, Any]]:

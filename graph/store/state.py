@@ -80,6 +80,14 @@ class SessionState:
             has_long_files=self.has_long_files or is_long,
         )
 
+    def within(self, whole_turns: int | None) -> SessionState:
+        """Returns the state with the raw messages of the last turn and of `whole_turns` before it; None for all."""
+        from_turn = 1 if whole_turns is None else max(1, self.row.turn_count - whole_turns)
+        if self.from_turn >= from_turn:
+            return replace(self, whole_turns=whole_turns)
+        raw = [entry for entry in self.raw if entry.turn >= from_turn]
+        return replace(self, raw=raw, from_turn=from_turn, whole_turns=whole_turns)
+
     def called(self, call: ModelCall) -> SessionState:
         """Returns the state once this call is stored."""
         return replace(self, calls=self.calls.followed_by(call))

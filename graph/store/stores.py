@@ -118,10 +118,7 @@ class ChatStores:
                 state = self._read(row, first_turn=first_turn, from_turn=from_turn)
                 if row.context_revision is not None and not self.database.is_writing:
                     self._states.put(session_id, state)
-        raw = state.raw
-        if state.from_turn < from_turn:
-            raw = [entry for entry in raw if entry.turn >= from_turn]
-        return replace(state, row=row, last=last, for_all=for_all, raw=raw, whole_turns=whole_turns)
+        return replace(state, row=row, last=last, for_all=for_all).within(whole_turns)
 
     def unsaved_state(self, row: SessionRow, language: Language | None) -> SessionState:
         """Returns the state of a session that the next message would create."""

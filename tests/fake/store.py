@@ -5,12 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final, cast
 
 import psycopg
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -19,18 +19,20 @@ from sqlalchemy import Connection, Engine, event, inspect
 
 from graph.server.settings import Settings
 from graph.store.access import ApiTokenStore, SignInStore
-from graph.store.archive import Archive
+from graph.store.archive import Archive, ImageStore, PinStore
 from graph.store.call import CallStore, ModelCall
 from graph.store.database import Database, Lease
 from graph.store.lease import LeaseStore
 from graph.store.owner import InstructionStore, OwnerStore, OwnerUseStore
 from graph.store.postgres.postgres_database import open_postgres
 from graph.store.project import ContextBlockStore, RuleAgreementStore
-from graph.store.record import RecordStore
+from graph.store.record import RecordStore, VersionStore
+from graph.store.reset import ResetStore
 from graph.store.schema import METADATA
 from graph.store.search import SearchStore
 from graph.store.session import SessionStore
 from graph.store.sqlite.sqlite_database import open_sqlite
+from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow, TurnStore
 from graph.store.vector import VectorStore
 from graph.value.record import ArchivedMessage, Record
@@ -139,6 +141,9 @@ def _share_statements(connection: Connection) -> None:
     connection.execution_options(compiled_cache=_STATEMENTS)
 
 
+_OF_CHATS: Final = {field.name for field in fields(ChatStores)}
+
+
 @dataclass(frozen=True)
 class StoreSet:
     """The stores of one server.
@@ -166,6 +171,20 @@ class StoreSet:
     tokens: ApiTokenStore
     use: OwnerUseStore
     instructions: InstructionStore
+
+    @property
+    def chat(self) -> ChatStores:
+        """What a service has of them, without checkpoints."""
+        shared: dict[str, Any] = {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name in _OF_CHATS
+        }
+        database, checkpoints = self.database, cast("Any", None)
+        others: dict[str, Any] = {
+            "images": ImageStore(database),
+            "versions": VersionStore(database),
+            "pins": PinStore(database),
+        }
+        return ChatStores(**shared, **others, resets=ResetStore(database), checkpoints=checkpoints)
 
     def make_session(self, session_id: str = SESSION, owner: str = OWNER) -> Lease:
         self.sessions.create(session_id, owner, compression_rate=0.3, strategy="interval")

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage
@@ -21,7 +20,6 @@ from graph.node.fold_worker import FoldPlan, FoldWorker
 from graph.server.metrics import Metrics
 from graph.store.record import RecordStore
 from graph.store.schema import record_table
-from graph.store.stores import ChatStores
 from graph.value.record import Record
 from tests.fake.chat import question
 from tests.fake.open_chat import settings_maker
@@ -68,7 +66,7 @@ def test_a_fold_that_ends_by_a_defect_stays_in_progress_nowhere(
         spec = replace(spec, messages=(None,))  # type: ignore[arg-type]  # what no spec has
     with open_models(settings_maker(tmp_path, "http://127.0.0.1:9/v1")()) as models:
         worker = FoldWorker(
-            stores=cast("ChatStores", replace(stores, records=records)),  # it has all that making takes
+            stores=replace(stores.chat, records=records),
             models=models,
             spending=Spending(stores.use, (BrokenMetrics if broken == "metrics" else Metrics)()),
             clock=stores.clock,
