@@ -72,6 +72,7 @@ class SessionEraser:
             stores.sessions.delete(session_id, owner)
             stores.search.forget_deleted()
             self._fold_worker.forget(session_id)
+            stores.forget(session_id)
             self._runner.forget(session_id)
             self._contexts.forget(session_id)
             if self._project_turns is not None:

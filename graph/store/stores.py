@@ -139,6 +139,10 @@ class ChatStores:
             return changed
         return None
 
+    def forget(self, session_id: str) -> None:
+        """Drops what is known of a deleted session."""
+        self._states.drop(session_id)
+
     def _read(self, row: SessionRow, *, first_turn: int, from_turn: int) -> SessionState:
         session_id, begin = row.session_id, row.context_from_position
         active, set_aside, undone = self.records.standing(session_id)
