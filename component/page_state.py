@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
-from component import project_choice, widget
+from component import project_choice, reading, widget
 from component.bridge import delivery, service_provider
 from component.words.text import LANGUAGES, Language
 from component.words.wording import explain_error, is_refusal, language_of_locale, words_of
 from component.words.words import Words
 from graph.server.identity import Identity
 from graph.value.error import NotFoundError, TurnfoldError
-from graph.value.view import NextFold, SessionView, Statistics, TurnOptions, TurnView
+from graph.value.view import NextFold, PinView, SessionView, Statistics, TurnOptions, TurnView
 
 if TYPE_CHECKING:
     from graph.service import ChatService
@@ -82,14 +82,19 @@ class PageState:
     @cached_property
     def following(self) -> NextFold:
         """The next fold by the strategy that is chosen."""
-        identifier = self.session.session_id if self.session else None
-        return self.service.folds.next_fold(identifier, strategy=chosen(STRATEGY), fold_when=chosen(FOLD_WHEN))
+        strategy = chosen(STRATEGY)
+        if self.session is None:
+            return self.service.folds.next_fold(None, strategy=strategy, fold_when=chosen(FOLD_WHEN))
+        return next_fold(self.service, self.session.session_id, strategy)
 
     @cached_property
     def statistics(self) -> Statistics | None:
         """The figures of the session's folds, ready ones included; None on the empty page."""
-        folds, ready = self.service.folds, self.following.ready
-        return folds.statistics(self.session.session_id, ready=ready) if self.session else None
+        if self.session is None:
+            return None
+        identifier, folds, ready = self.session.session_id, self.service.folds, self.following.ready
+        name = "statistics", chosen(STRATEGY)
+        return reading.once(self.service, identifier, name, lambda: folds.statistics(identifier, ready=ready))
 
 
 def begin() -> PageState:
@@ -100,6 +105,7 @@ def begin() -> PageState:
         TurnfoldError: The server is shutting down, or the session can't be read.
     """
     service = service_provider.current()
+    service.sessions.leave(delivery.tab())  # the chat that is drawn now follows anew
     spoken = language(service)
     st.session_state.setdefault(LANGUAGE, spoken)
     theme = st.context.cookies.get(THEME_COOKIE)
@@ -137,9 +143,19 @@ def look_again(now: PageState) -> PageState:
         return now
     session = now.session
     try:
-        return replace(now, session=session and now.service.sessions.get(session.session_id))
+        return replace(now, session=session and reading.session(now.service, session.session_id))
     except NotFoundError:  # deleted in another tab: draw the empty page
         st.rerun()
+
+
+def next_fold(service: ChatService, identifier: str, strategy: str) -> NextFold:
+    """Returns the session's next fold by this strategy."""
+    read = partial(service.folds.next_fold, identifier, strategy=strategy)
+    return reading.once(service, identifier, ("next_fold", strategy), read)
+
+
+def pins(service: ChatService, identifier: str) -> PinView:
+    return reading.once(service, identifier, "pins", lambda: service.folds.pins(identifier))
 
 
 def session_id() -> str | None:
@@ -294,7 +310,7 @@ def _session(service: ChatService) -> SessionView | None:
     if identifier is None:
         return None
     try:
-        return service.sessions.get(identifier)
+        return reading.session(service, identifier)
     except NotFoundError as error:
         open_session(None)
         set_notice(error)

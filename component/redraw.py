@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from component import background, dialog, page_state, session_list
+from component import background, dialog, page_state, reading, session_list
 from component.bridge import delivery, service_provider
 from graph.value.error import TurnfoldError
+from graph.value.project_view import ProjectView
 
 if TYPE_CHECKING:
     from graph.service import ChatService
-    from graph.value.project_view import ProjectView
     from graph.value.record import Record
     from graph.value.view import NextFold, PinView, SessionView, Transcript, TurnView
 
@@ -45,15 +45,16 @@ class Shown(NamedTuple):
 
 
 def read(service: ChatService, identifier: str, last: int) -> Shown:
-    transcript = service.turns.transcript(identifier, last=last)
+    transcript = reading.transcript(service, identifier, last)
     # A block is three turns, so these records reach back to the oldest turn. Never fewer than at the last drawing: an
     # older record that first shows up with a later turn would look like a new one.
     count = max(len(transcript.turns), TURNS_BEFORE + TURNS_AFTER) // 3 + 1
-    records = service.folds.records(identifier, last=count)
+    records = reading.records(service, identifier, count)
     has_reset = any(turn >= transcript.turns[0].number for turn in transcript.reset_after)
     past = service.folds.past_records(identifier, last=count) if has_reset else ()
-    pinned = frozenset(pinned.message_id for pinned in service.folds.pins(identifier).messages)
-    return Shown(transcript, records, past, pinned, service.sessions.siblings(identifier))
+    pinned = frozenset(pinned.message_id for pinned in page_state.pins(service, identifier).messages)
+    siblings = reading.once(service, identifier, "siblings", lambda: service.sessions.siblings(identifier), of_all=True)
+    return Shown(transcript, records, past, pinned, siblings)
 
 
 def key(number: int, part: str = "slot") -> str:
@@ -136,6 +137,7 @@ LACK: Final = "lack"
 SESSIONS: Final = "sessions"
 TITLE: Final = "title"
 FIND: Final = "find"
+WATCH: Final = "watch"
 PROJECT: Final = "project"
 _WHOLE, _CARDS, _ANSWERED = "whole_page", "cards", "answered"
 CARDS_AT_ONCE: Final = 3
@@ -223,14 +225,14 @@ def stale_parts(*, keeps_order: bool = False) -> list[str] | None:
     strategy = page_state.chosen(page_state.STRATEGY)
     try:
         service = service_provider.current()
-        session = service.sessions.get(identifier)
+        session = reading.session(service, identifier)
         turns = _changed_turns(service, session)
         if turns is None:
             return None
         parts = [*turns]
-        following = service.folds.next_fold(identifier, strategy=strategy)
-        records = service.folds.records(identifier, last=CARDS_AT_ONCE)
-        drawn = cards(records, following), service.folds.pins(identifier), background.last_change(session)
+        following = page_state.next_fold(service, identifier, strategy)
+        records = reading.records(service, identifier, CARDS_AT_ONCE)
+        drawn = cards(records, following), page_state.pins(service, identifier), background.last_change(session)
         if _noted(_CARDS) != drawn or _is_project_changed(service):
             parts.append(PANEL)
         elif _noted(HEAD) != (following, session.fold_failures):
@@ -247,6 +249,11 @@ def stale_parts(*, keeps_order: bool = False) -> list[str] | None:
     if dialog.has_form(dialog.PANEL):  # drawing the panel alone could lose typed text
         parts = [part for part in parts if part not in {PANEL, HEAD, LACK}]
     return [part for part in parts if part != SESSIONS] if dialog.is_open() else parts
+
+
+def is_restless() -> bool:
+    """Whether something is shown that changes unheard: a project's folder, or a turn whose server may die."""
+    return isinstance(_noted(PROJECT), ProjectView) or session_list.has_marked()
 
 
 def cards(records: Sequence[Record], following: NextFold) -> Sequence[tuple[Record, bool]]:

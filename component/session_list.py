@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from component import page_state
+from component import page_state, reading
 
 if TYPE_CHECKING:
     from graph.service import ChatService
@@ -22,7 +23,10 @@ _shown_of = attrgetter("session_id", "title", "is_pinned", "found_turn", "found_
 def read(service: ChatService) -> Sequence[SessionItem]:
     """Returns the sessions that match the search, pinned first, then newest first, and always the open one."""
     also = page_state.session_id() or ""
-    return service.sessions.list(search=search(), last=shown_count(), also=also, pinned_first=True)
+    read = partial(service.sessions.list, search=search(), last=shown_count(), also=also, pinned_first=True)
+    if not also or has_marked():
+        return read()
+    return reading.once(service, also, ("list", search(), shown_count()), read, of_all=True)
 
 
 def search() -> str:
@@ -41,6 +45,11 @@ def is_changed(service: ChatService, *, keeps_order: bool) -> bool:
 
 def is_marked(item: SessionItem) -> bool:
     return item.is_running and item.session_id != page_state.session_id()
+
+
+def has_marked() -> bool:
+    """Whether a drawn session is marked as running."""
+    return any(row[-1] for row in st.session_state.get(_LISTED, ()))
 
 
 def shown_count() -> int:

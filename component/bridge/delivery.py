@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
@@ -24,6 +25,8 @@ from typing import TYPE_CHECKING, ParamSpec
 import streamlit as st
 from streamlit import runtime
 from streamlit.delta_generator_singletons import context_dg_stack, get_default_dg_stack_value
+from streamlit.errors import StreamlitAPIException
+from streamlit.runtime.app_session import AppSessionState
 from streamlit.runtime.forward_msg_cache import populate_hash_if_needed
 from streamlit.runtime.scriptrunner import RerunData, ScriptRunnerEvent, get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils import script_run_context
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 
 _PATIENCE_SECONDS = 30.0
 _LOOK_SECONDS = 0.002
+_GONE_SECONDS = 300.0  # Streamlit forgets a tab sooner
 _HASH_CHARS = 8
 _ENDS = {
     ScriptRunnerEvent.SCRIPT_STOPPED_WITH_SUCCESS,
@@ -143,6 +147,48 @@ def draw_next(keys: Sequence[str] = ()) -> None:
                 context_info=context.context_info,
             )
         )
+
+
+def tab() -> str:
+    """Returns a name of this browser tab's connection."""
+    return _session_id()
+
+
+def waker(key: str) -> Callable[[], bool]:
+    """Returns what has this tab's fragments with the key run, from any thread, unless a run is under way.
+
+    It returns False once the tab is gone: closed, or without a connection for so long that a new one draws the page.
+    """
+    context, identifier = get_script_run_ctx(suppress_warning=True), _session_id()
+    about, lost_at = context.context_info if context else None, [0.0]
+
+    def run(session: AppSession) -> None:
+        # None of these has a public name. Streamlit's own request would take the widgets as of the last run again, and
+        # undo what was pressed since.
+        if session._scriptrunner is None and session._state is AppSessionState.APP_NOT_RUNNING:  # noqa: SLF001
+            before = session._client_state  # noqa: SLF001
+            with suppress(StreamlitAPIException):  # the page shows something else by now
+                wanted = session._fragment_storage.resolve_target(key)  # noqa: SLF001
+                request = RerunData(
+                    query_string=before.query_string,
+                    page_script_hash=before.page_script_hash,
+                    fragment_id_queue=wanted,
+                    is_auto_rerun=True,
+                    context_info=about,
+                )
+                session._create_scriptrunner(request)  # noqa: SLF001
+
+    def wake() -> bool:
+        session, loop = _app_session(identifier), _Server.loop
+        if session is None or loop is None:
+            lost_at[0] = lost_at[0] or time.monotonic()
+            return loop is not None and time.monotonic() - lost_at[0] < _GONE_SECONDS
+        lost_at[0] = 0.0
+        with suppress(RuntimeError):  # the loop is closed at shutdown
+            loop.call_soon_threadsafe(run, session)
+        return True
+
+    return wake
 
 
 def is_by_history() -> bool:

@@ -7,14 +7,15 @@ since Streamlit drops the first of two requests that wait for a run, and a lost 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 import streamlit as st
 from pydantic import BaseModel, Field, ValidationError
 
-from component import action, attaching, background, page_state, redraw, turn_buttons, widget
+from component import action, attaching, background, page_state, project_choice, reading, redraw, turn_buttons, widget
 from component.bridge import delivery, service_provider
 from component.chat import model_menu, tool_menu
 from component.format import format_count, format_percent, format_tokens
@@ -100,7 +101,7 @@ def draw_outbox() -> None:
     waiting = " ".join(f"{key}.{tries}" for key, tries in st.session_state.get(_WAITING, {}).items())
     identifier, status = page_state.session_id() or "", ""
     with suppress(TurnfoldError):
-        turns = service_provider.current().turns.transcript(identifier, last=1).turns if identifier else ()
+        turns = reading.transcript(service_provider.current(), identifier, 1).turns if identifier else ()
         status = turns[-1].status if turns else ""
     st.html(
         f'<i class="heard" hidden data-taken="{taken}" data-refused="{refused}" data-waiting="{waiting}" '
@@ -158,11 +159,8 @@ def _draw_above(page: PageState) -> None:
         now = page_state.look_again(page)
         redraw.note(redraw.COMPOSER, (now.session is not None and now.session.can_stop, now.following.ready))
         with widget.error_box(now.words):
-            identifier = now.session.session_id if now.session else None
             files = attaching.attached().values()
-            gauge = now.service.folds.gauge(
-                identifier, options=page_state.options(), language=now.words.language, files=files
-            )
+            gauge = _gauge(now, files)
             model_menu.draw(now, gauge)
             tool_menu.draw(now)
             _draw_gauge(now, gauge)
@@ -178,6 +176,15 @@ def _draw_above(page: PageState) -> None:
     # Drawn last: an answer received meanwhile may have outdated other parts.
     if not delivery.is_whole():
         redraw.ask(redraw.stale_parts(keeps_order=True) or ())
+
+
+def _gauge(now: PageState, files: Collection[attaching.Kept]) -> Gauge:
+    options, language = page_state.options(), now.words.language
+    identifier = now.session.session_id if now.session else None
+    read = partial(now.service.folds.gauge, identifier, options=options, language=language, files=files)
+    if identifier is None or files or project_choice.is_on(now.service):  # a folder changes unheard
+        return read()
+    return reading.once(now.service, identifier, ("gauge", repr(options), language), read, of_all=True)
 
 
 def _commands(words: Words) -> str:

@@ -16,7 +16,7 @@ import streamlit as st
 from markdown_it import MarkdownIt
 from streamlit.delta_generator import DeltaGenerator
 
-from component import dialog, page_state, redraw, widget
+from component import dialog, page_state, reading, redraw, widget
 from component.action import TurnPlace
 from component.bridge import delivery
 from component.chat import picture
@@ -187,22 +187,35 @@ ASK_SECONDS = 1.0
 RUN_SECONDS = 20.0
 _PAUSE_SECONDS = 0.02  # between checks for other requests
 _DRAW_SECONDS = 0.2  # minimum time between drawings
-WATCH_SECONDS = 3
+LOOK_SECONDS = 3  # at what may change unheard
 
 
 def draw(now: PageState, identifier: str, number: int) -> None:
+    now.service.sessions.leave(delivery.tab())
     with st.chat_message("assistant"):
         _follow(now, identifier, number)
 
 
-@delivery.fragment(run_every=WATCH_SECONDS)
+@delivery.fragment(key=redraw.WATCH)
 def watch(now: PageState, drawn: SessionView) -> None:
-    """Redraws changes made in another tab or by another server; a running turn is followed by `draw` instead."""
-    if not delivery.is_asked_for() or dialog.is_open():
-        return
+    """Redraws changes made in another tab or by another server; a running turn is followed by `draw` instead.
+
+    It has no timer: the server runs it once something has changed, and once behind each drawing.
+    """
+    identifier, sessions = drawn.session_id, now.service.sessions
     with error_box(now.words):
+        is_asked_for = delivery.is_asked_for()
+        if delivery.is_served():
+            # What waits until a dialog or a form is closed is looked at again until then.
+            is_held = dialog.is_open() or dialog.has_form(dialog.PANEL)
+            seen = sessions.mark(identifier) if is_asked_for and not is_held else None
+            again_seconds = LOOK_SECONDS if redraw.is_restless() else None
+            wake = delivery.waker(redraw.WATCH)
+            sessions.follow(identifier, delivery.tab(), wake, seen=seen, again_seconds=again_seconds)
+        if not is_asked_for or dialog.is_open():
+            return
         try:
-            session = now.service.sessions.get(drawn.session_id)
+            session = reading.session(now.service, identifier)
         except NotFoundError:
             st.rerun()
         if page_state.settings_of(session) != page_state.settings_of(drawn):
@@ -223,7 +236,7 @@ def _follow(now: PageState, identifier: str, number: int) -> None:
             elif is_fresh:
                 st.html(_status(now.words.phase_closing))
             else:
-                ended = now.service.turns.transcript(identifier, last=1).turns[-1]
+                ended = reading.transcript(now.service, identifier, 1).turns[-1]
                 if ended.thought_seconds:
                     _draw_line(_thought_label(now.words, ended.thought_seconds))
                 draw_step_list(now, ended.steps)
@@ -303,7 +316,7 @@ def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: boo
         seen = turn
         following = now.service.turns.live(identifier, seen=seen, wait_seconds=_PAUSE_SECONDS)
         if following is None or following.number != seen.number:
-            ended = now.service.turns.transcript(identifier, last=1).turns[-1]
+            ended = reading.transcript(now.service, identifier, 1).turns[-1]
             answer.show(ended.answer_text, is_whole=True)
             redraw.ask(redraw.stale_parts())
             return

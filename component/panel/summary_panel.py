@@ -8,7 +8,7 @@ from functools import partial
 
 import streamlit as st
 
-from component import dialog, page_state, project_choice, redraw, turn_buttons, widget
+from component import dialog, page_state, project_choice, reading, redraw, turn_buttons, widget
 from component.bridge import delivery, service_provider
 from component.format import format_count, format_money, format_percent, format_tokens
 from component.page_state import PageState
@@ -266,8 +266,8 @@ def _draw_tabs(now: PageState) -> None:
         names.append(now.words.project.tab)
     tabs = st.tabs(names, key=_TABS, on_change="rerun")
     if now.session is not None:
-        records = now.service.folds.records(now.session.session_id, last=redraw.CARDS_AT_ONCE)
-        pins = now.service.folds.pins(now.session.session_id)
+        records = reading.records(now.service, now.session.session_id, redraw.CARDS_AT_ONCE)
+        pins = page_state.pins(now.service, now.session.session_id)
         answered = now.session.turn_count - now.session.is_running
         redraw.note_panel(records, now.following, pins, now.session, answered=None if tabs[0].open else answered)
     if not any(tab.open for tab in tabs[3:]):
@@ -283,13 +283,13 @@ def _draw_history(now: PageState) -> None:
     following = now.following
     st.subheader(now.words.history, anchor=False)
     identifier = now.session.session_id if now.session else ""
-    records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE) if identifier else ()
+    records = reading.records(now.service, identifier, redraw.CARDS_AT_ONCE) if identifier else ()
     with st.container(key="panel_change"):  # shown where the panel covers the message field and its line
         record_dialog.draw_undo(now, "panel")
     panel_head.draw(now, has_records=bool(records or following.ready))
     with st.container():
         if identifier:
-            draw_pin_list(now, now.service.folds.pins(identifier))
+            draw_pin_list(now, page_state.pins(now.service, identifier))
             draw_ledger(now)
     is_sent, cards = following.sent_turns is None, redraw.cards(records, following)
     for record, is_unused in reversed(cards):
@@ -315,7 +315,7 @@ def _draw_older(now: PageState, identifier: str, count: int, cards: int, *, is_s
     if box := widget.open_box(label, _OLDER, "history"):
         shown = min(count, st.session_state.get(_SHOWN, ROWS_AT_ONCE))
         with box:
-            records = now.service.folds.records(identifier, last=cards + shown)
+            records = reading.records(now.service, identifier, cards + shown)
             for record in records[len(records) - cards - 1 :: -1]:
                 card.draw_row(now, record, is_active=is_sent)
             if shown < count:

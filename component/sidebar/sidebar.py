@@ -114,7 +114,8 @@ def _draw_list(now: PageState) -> None:
                     with st.container(key=f"branches_{first.session_id}", gap=None):  # indented by the style sheet
                         for branch in branches:
                             _draw_item(now, branch)
-    more_count = now.service.sessions.count(search=search) - len(items)
+    is_cut = len(items) >= session_list.shown_count()
+    more_count = now.service.sessions.count(search=search) - len(items) if is_cut else 0
     if more_count > 0:
         label = words.more_chats.format(count=more_count)
         shown = session_list.shown_count() + session_list.SESSIONS_PER_PAGE

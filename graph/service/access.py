@@ -33,6 +33,7 @@ from graph.value.client import ClientOptions
 from graph.value.error import BusyError, InputError, McpError, NotFoundError, SignInError
 from graph.value.mcp import ToolInfo
 from graph.value.view import FoldWhen, LiveTurn, Thinking, TurnOptions
+from graph.worker.session_watcher import SessionWatcher
 from graph.worker.turn_log import TurnLog
 from graph.worker.turn_poller import DistantTurn, TurnPoller
 from graph.worker.turn_runner import TurnRunner
@@ -68,6 +69,7 @@ class SessionAccess:
     runner: TurnRunner
     poller: TurnPoller
     recovery: StateRecovery
+    watcher: SessionWatcher
     compacting: dict[str, threading.Event]
     clock: Callable[[], datetime]
 
@@ -97,8 +99,12 @@ class SessionAccess:
             return None
 
     def _check_end(self) -> None:
-        if self.sign_in is not None and self.sign_in.until <= self.clock():
+        if self.is_ended():
             raise SignInError("ended")
+
+    def is_ended(self) -> bool:
+        """Whether the sign-in has run out."""
+        return self.sign_in is not None and self.sign_in.until <= self.clock()
 
     def is_busy(self, session_id: str, *, is_open: bool = True) -> bool:
         """Whether a turn of the session runs in any process, or a manual compaction in this one.

@@ -57,6 +57,7 @@ from graph.worker.limiter import TurnLimiter
 from graph.worker.next_input import NextInputs
 from graph.worker.project_context import ProjectContext, SessionContexts, loader_of, without_project
 from graph.worker.project_turns import ProjectTurns
+from graph.worker.session_watcher import SessionWatcher
 from graph.worker.side_request_runner import SideRequestRunner
 from graph.worker.title_maker import TitleMaker
 from graph.worker.turn_blocks import TurnBlocks
@@ -412,6 +413,8 @@ def open_service(
         stack.callback(runner.close)
         poller = TurnPoller(opened.chat, opened.program.fingerprints)
         stack.callback(poller.close)
+        watcher = SessionWatcher(opened.chat.database)
+        stack.callback(watcher.close)
         side_requests = SideRequestRunner(
             chat_models,
             opened.program.side_requests,
@@ -432,6 +435,7 @@ def open_service(
             runner=runner,
             poller=poller,
             recovery=recovery,
+            watcher=watcher,
             compacting={},
             clock=now,
         )

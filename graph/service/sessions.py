@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -47,6 +47,7 @@ from graph.value.view import (
 )
 from graph.worker.project_context import SessionContexts
 from graph.worker.project_turns import ProjectTurns
+from graph.worker.session_watcher import Mark, Memory
 from prompt.system.framing import CLOSED_ANSWER, SPEAKER, SUMMARY_HEADING, Language
 
 _NEARLY_FULL: Final = 0.8
@@ -227,6 +228,45 @@ class Sessions:
             is_asking=row.is_asking,
             brought_instructions=HIDING.sub(lambda found: ascii(found[0])[1:-1], row.brought_instructions),
         )
+
+    def mark(self, session_id: str) -> Mark:
+        """Returns what is equal as long as what a page shows of the session holds; see `SessionWatcher`.
+
+        What other servers change shows within a second, and what an owner who isn't let in any more sees isn't asked.
+        """
+        access, models, projects = self._access, self._models, self._project_turns
+        log = access.runner.running(session_id)
+        memory = Memory(
+            running=log.attempt_key if log else None,
+            is_compacting=session_id in access.compacting,
+            folds=(self._fold_worker.is_idle(session_id), self._fold_worker.is_held(session_id)),
+            problem=projects.problem(session_id) if projects else None,
+            window_tokens=models.window_tokens(models.default_name),
+            is_signed_out=access.is_ended(),
+        )
+        return access.watcher.mark(self._owner, session_id, memory)
+
+    def follow(
+        self,
+        session_id: str,
+        tab: str,
+        wake: Callable[[], bool],
+        *,
+        seen: Mark | None,
+        again_seconds: float | None = None,
+    ) -> None:
+        """Has a tab that shows the session woken while its mark isn't the one seen; see `SessionWatcher.follow`."""
+        look = partial(self.mark, session_id)
+        follow = self._access.watcher.follow
+        follow(tab, self._owner, session_id, look=look, wake=wake, seen=seen, again_seconds=again_seconds)
+
+    def sharing(self, known: dict[Hashable, Any]) -> AbstractContextManager[None]:
+        """Has methods called within share what each would read of the session, as long as its mark is the same."""
+        return self._stores.database.sharing(known)
+
+    def leave(self, tab: str) -> None:
+        """Wakes a tab no more."""
+        self._access.watcher.leave(tab)
 
     def siblings(self, session_id: str) -> Mapping[int, tuple[str, ...]]:
         """Returns by turn the sessions that part there, this one included: its origin, and branches of either."""

@@ -681,9 +681,14 @@ class Turns:
         if not rows:
             return Transcript((), 0)
         turns, resets = views_of(self._access, session, rows), self._stores.resets
+        reset_after = resets.turns(session_id)
         previous_at = found[0].started_at if len(found) > last else None
         return Transcript(
-            turns, rows[0].number - 1, resets.turns(session_id), resets.can_undo(session_id), previous_at=previous_at
+            turns,
+            rows[0].number - 1,
+            reset_after,
+            can_undo_reset=bool(reset_after) and resets.can_undo(session_id),
+            previous_at=previous_at,
         )
 
     def whole_result(self, session_id: str, turn: int, attempt: int, call_id: str) -> str:

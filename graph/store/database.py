@@ -7,12 +7,12 @@ import secrets
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import BigInteger, Connection, Engine, Integer, bindparam, literal, select, text, update
 from sqlalchemy.dialects.postgresql import insert
@@ -21,6 +21,8 @@ from graph.store.schema import lease_table, session_table
 from graph.value.error import DatabaseBusyError, DatabaseUnreachableError, LeaseLostError
 
 Clock = Callable[[], datetime]
+
+_Result = TypeVar("_Result")
 
 VERSION_TABLE: Final = "alembic_version"
 _MIGRATIONS: Final = Path(__file__).parent / "migration" / "versions"
@@ -97,6 +99,11 @@ class Database(ABC):
         self._reader = reader
         self._writer = writer
         self._shared = threading.local()
+        self._tell: Callable[[Sequence[str]], None] = lambda _: None
+
+    def on_change(self, tell: Callable[[Sequence[str]], None]) -> None:
+        """Has `tell` called behind each commit of this process, with the ids of the sessions that it changed."""
+        self._tell = tell
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -121,6 +128,24 @@ class Database(ABC):
                 yield
             finally:
                 self._shared.connection = None
+
+    @contextmanager
+    def sharing(self, known: dict[Hashable, Any]) -> Iterator[None]:
+        """Has what this thread reads by `once` kept in `known`, and taken from there."""
+        before, self._shared.known = getattr(self._shared, "known", None), known
+        try:
+            yield
+        finally:
+            self._shared.known = before
+
+    def once(self, name: Hashable, read: Callable[[], _Result]) -> _Result:
+        """Returns what `read` returns; within `sharing` it is called once for a name."""
+        known: dict[Hashable, _Result] | None = getattr(self._shared, "known", None)
+        if known is None or self.is_writing:
+            return read()
+        if name not in known:
+            known[name] = read()
+        return known[name]
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -153,14 +178,18 @@ class Database(ABC):
             DatabaseBusyError: The write lock wasn't available within the busy timeout.
         """
         shared: Connection | None = getattr(self._shared, "writer", None)
+        changed = [lease.session_id if lease else session_id] if lease or session_id else []
         if shared is not None:
             with self.errors_as_ours():
                 self._enter(shared, lease, session_id, is_context=is_context)
+                self._shared.changed += changed
                 yield shared
             return
+        self._shared.changed = changed
         with self._turn_to_write(), self.errors_as_ours(), self._writer.begin() as connection:
             self._enter(connection, lease, session_id, is_context=is_context)
             yield connection
+        self._tell(changed)
 
     @property
     def is_writing(self) -> bool:
@@ -208,7 +237,6 @@ _FIRST_PAUSE_SECONDS: Final = 0.1
 _LONGEST_PAUSE_SECONDS: Final = 1.0
 
 _LOG = logging.getLogger(__name__)
-_Result = TypeVar("_Result")
 
 
 def outlast(action: Callable[[], _Result], give_up: threading.Event, *, seconds: float = OUTAGE_SECONDS) -> _Result:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from itertools import accumulate, takewhile
 from typing import Any, Final, NamedTuple
 
@@ -151,6 +152,11 @@ class RecordStore:
             return adopt_record(connection, lease.session_id, record_id)
 
     def prepared(self, session_id: str, source_key: str) -> Record | None:
+        return self._database.once(
+            ("prepared", session_id, source_key), partial(self._prepared, session_id, source_key)
+        )
+
+    def _prepared(self, session_id: str, source_key: str) -> Record | None:
         with self._database.read() as connection:
             row = connection.execute(_PREPARED, {"of_session": session_id, "of_source": source_key}).mappings().first()
         return to_record(row) if row is not None else None

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, Literal, get_args
 
@@ -234,6 +235,9 @@ class SessionStore:
 
     def beginning(self, session_id: str) -> tuple[SessionRow, TurnRow | None, int, str]:
         """Returns a session with its last turn, the first turn after its last reset, and its owner's instructions."""
+        return self._database.once(("beginning", session_id), partial(self._beginning, session_id))
+
+    def _beginning(self, session_id: str) -> tuple[SessionRow, TurnRow | None, int, str]:
         with self._database.read() as connection:
             row = connection.execute(_BEGINNING, {"session_id": session_id}).one_or_none()
         if row is None:
@@ -249,7 +253,8 @@ class SessionStore:
             NotFoundError: No session of this owner has the id, or the owner's access was withdrawn or the sign-in has
                 ended.
         """
-        return self._one(_ONE_ADMITTED, session_id, owner, parameters_of(sign_in))
+        read = partial(self._one, _ONE_ADMITTED, session_id, owner, parameters_of(sign_in))
+        return self._database.once(("admitted", session_id, owner, sign_in), read)
 
     def list(
         self,

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, WebSocketRoute, expect
 
 from graph.service import ChatService
 from tests.browser.conftest import visiting
 from tests.browser.visitor import Visitor
+from tests.fake.chat import Chat
 from tests.fake.openai_reply import hang, text
 from tests.fake.openai_server import FakeOpenAI
+
+SEEN_MILLISECONDS: Final = 1_500
 
 
 @pytest.mark.slow
@@ -27,6 +33,47 @@ def test_another_tab_follows_by_itself(
         fake_openai.script(text("이것은 다시 쓴 답입니다."), to="첫 탭에서 하는 둘째 말입니다.")
         visitor.find("regenerate").locator("button").click()
         expect(other.turn(2)).to_contain_text("이것은 다시 쓴 답입니다.")
+
+
+@pytest.mark.slow
+def test_a_tab_at_rest_sees_at_once_what_another_server_changes(visitor: Visitor, other_server: ChatService) -> None:
+    chat = Chat(other_server)
+    chat.say("여기서 볼 대화입니다.")
+    visitor.open(f"?session={chat.session_id}")
+    expect(visitor.turn(1)).to_be_visible()
+    visitor.page.wait_for_timeout(3_000)
+    for number, title in enumerate(("새 이름", "더 새 이름"), start=2):
+        other_server.sessions.rename(chat.session_id, title)
+        expect(visitor.find("chat_title")).to_have_text(title, timeout=SEEN_MILLISECONDS)
+        chat.say("다른 서버에서 하는 말입니다.")
+        expect(visitor.turn(number)).to_contain_text("다른 서버에서 하는 말입니다.", timeout=SEEN_MILLISECONDS)
+        visitor.wait_for_end(number)
+        visitor.page.wait_for_timeout(2_000)
+
+
+@pytest.mark.slow
+def test_a_tab_that_was_without_a_connection_sees_what_changed_meanwhile(
+    visitor: Visitor, other_server: ChatService
+) -> None:
+    chat = Chat(other_server)
+    chat.say("연결이 끊길 대화입니다.")
+    connections: list[WebSocketRoute] = []
+
+    def connect(browser: WebSocketRoute) -> None:
+        browser.connect_to_server()
+        connections.append(browser)
+
+    visitor.page.route_web_socket(re.compile("/_stcore/stream"), connect)
+    visitor.open(f"?session={chat.session_id}")
+    expect(visitor.turn(1)).to_be_visible()
+    visitor.page.wait_for_timeout(3_000)
+    connections[-1].close()
+    chat.say("끊긴 동안 한 말입니다.")
+    expect(visitor.turn(2)).to_contain_text("끊긴 동안 한 말입니다.")
+    other_server.sessions.rename(chat.session_id, "다시 이어진 뒤의 이름")
+    expect(visitor.find("chat_title")).to_have_text("다시 이어진 뒤의 이름")
+    assert len(connections) > 1
+    visitor.complaints.clear()  # of the connection that was cut
 
 
 @pytest.mark.slow

@@ -188,6 +188,9 @@ class ScriptedService:
         self.session_of(session_id)
         return self.size
 
+    def leave(self, tab: str) -> None:
+        """Tells no tab anything."""
+
     def rename(self, session_id: str, title: str) -> None:
         self.act("rename")
         if not title:

@@ -1,0 +1,84 @@
+"""Reads of the service that a tab shares between its runs: none is read again before something has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+import streamlit as st
+
+from component.bridge import delivery
+
+if TYPE_CHECKING:
+    from graph.service import ChatService
+    from graph.value.record import Record
+    from graph.value.view import SessionView, Transcript
+
+_Value = TypeVar("_Value")
+_KNOWN: Final = "known_reads"
+_IS_ELSEWHERE: Final = "runs_elsewhere"
+_MOST_TURNS: Final = "most_turns"
+_MOST_RECORDS: Final = 16
+
+
+def session(service: ChatService, identifier: str) -> SessionView:
+    """Returns the session's settings and state. Raises `TurnfoldError`."""
+    view = once(service, identifier, ("session",), lambda: service.sessions.get(identifier))
+    # Of a turn that another server runs nobody hears when that server dies.
+    is_elsewhere = view.is_running and delivery.is_served() and not service.sessions.mark(identifier).is_running_here
+    st.session_state[_IS_ELSEWHERE] = is_elsewhere
+    return view
+
+
+def transcript(service: ChatService, identifier: str, last: int) -> Transcript:
+    """Returns the newest `last` turns, perhaps of more that were read."""
+    most: int = max(last, _known(service, identifier, of_all=False).get(_MOST_TURNS, 0))  # type: ignore[call-overload]  # a number
+    read = once(service, identifier, ("turns", most), lambda: service.turns.transcript(identifier, last=most))
+    _known(service, identifier, of_all=False)[_MOST_TURNS] = most
+    left = len(read.turns) - last
+    if left <= 0:
+        return read
+    at, count = read.turns[left - 1].started_at, read.earlier_count + left
+    return replace(read, turns=read.turns[left:], earlier_count=count, previous_at=at)
+
+
+def records(service: ChatService, identifier: str, last: int) -> Sequence[Record]:
+    """Returns the newest active records, oldest first."""
+    most = max(last, _MOST_RECORDS)
+    return once(service, identifier, ("records", most), lambda: service.folds.records(identifier, last=most))[-last:]
+
+
+def once(
+    service: ChatService, identifier: str, name: Hashable, read: Callable[[], _Value], *, of_all: bool = False
+) -> _Value:
+    """Returns what `read` returns, from memory while nothing has changed in the session.
+
+    Args:
+        service: Of the tab's user.
+        identifier: The session's.
+        name: What is read, with the arguments.
+        of_all: Whether other sessions count, too.
+    """
+    values = _known(service, identifier, of_all=of_all)
+    if name not in values:
+        with service.sessions.sharing(_known(service, identifier, of_all=False)) if _is_shared() else nullcontext():
+            values[name] = read()
+    return cast("_Value", values[name])
+
+
+def _is_shared() -> bool:
+    return delivery.is_served() and not st.session_state.get(_IS_ELSEWHERE)
+
+
+def _known(service: ChatService, identifier: str, *, of_all: bool) -> dict[Hashable, object]:
+    """Returns what was read of the session since its last change."""
+    if not _is_shared():
+        return {}
+    mark = service.sessions.mark(identifier)
+    now = (identifier, mark if of_all else (mark.session, mark.memory))
+    known: dict[bool, tuple[object, dict[Hashable, object]]] = st.session_state.setdefault(_KNOWN, {})
+    if of_all not in known or known[of_all][0] != now:
+        known[of_all] = now, {}
+    return known[of_all][1]
