@@ -151,7 +151,7 @@ def look_again(now: PageState) -> PageState:
 def next_fold(service: ChatService, identifier: str, strategy: str) -> NextFold:
     """Returns the session's next fold by this strategy."""
     read = partial(service.folds.next_fold, identifier, strategy=strategy)
-    return reading.once(service, identifier, ("next_fold", strategy), read)
+    return reading.once(service, identifier, ("next_fold", strategy), read, of="folds")
 
 
 def pins(service: ChatService, identifier: str) -> PinView:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Literal, TypeVar, cast
 
 import streamlit as st
 
@@ -14,9 +14,10 @@ from component.bridge import delivery
 if TYPE_CHECKING:
     from graph.service import ChatService
     from graph.value.record import Record
-    from graph.value.view import SessionView, Transcript
+    from graph.value.view import LiveTurn, SessionView, Transcript
 
 _Value = TypeVar("_Value")
+Scope = Literal["session", "folds", "all"]
 _KNOWN: Final = "known_reads"
 _IS_ELSEWHERE: Final = "runs_elsewhere"
 _MOST_TURNS: Final = "most_turns"
@@ -29,14 +30,16 @@ def session(service: ChatService, identifier: str) -> SessionView:
     # Of a turn that another server runs nobody hears when that server dies.
     is_elsewhere = view.is_running and delivery.is_served() and not service.sessions.mark(identifier).is_running_here
     st.session_state[_IS_ELSEWHERE] = is_elsewhere
+    if is_elsewhere:
+        st.session_state.pop(_KNOWN, None)
     return view
 
 
 def transcript(service: ChatService, identifier: str, last: int) -> Transcript:
     """Returns the newest `last` turns, perhaps of more that were read."""
-    most: int = max(last, _known(service, identifier, of_all=False).get(_MOST_TURNS, 0))  # type: ignore[call-overload]  # a number
+    most: int = max(last, _known(service, identifier, "session").get(_MOST_TURNS, 0))  # type: ignore[call-overload]  # a number
     read = once(service, identifier, ("turns", most), lambda: service.turns.transcript(identifier, last=most))
-    _known(service, identifier, of_all=False)[_MOST_TURNS] = most
+    _known(service, identifier, "session")[_MOST_TURNS] = most
     left = len(read.turns) - last
     if left <= 0:
         return read
@@ -51,34 +54,46 @@ def records(service: ChatService, identifier: str, last: int) -> Sequence[Record
 
 
 def once(
-    service: ChatService, identifier: str, name: Hashable, read: Callable[[], _Value], *, of_all: bool = False
+    service: ChatService, identifier: str, name: Hashable, read: Callable[[], _Value], *, of: Scope = "session"
 ) -> _Value:
-    """Returns what `read` returns, from memory while nothing has changed in the session.
+    """Returns what `read` returns, from memory while nothing has changed.
 
     Args:
         service: Of the tab's user.
         identifier: The session's.
         name: What is read, with the arguments.
-        of_all: Whether other sessions count, too.
+        of: What counts: changes of the session, also those of the folds that are made here, or of all sessions.
     """
-    values = _known(service, identifier, of_all=of_all)
-    if name not in values:
-        with service.sessions.sharing(_known(service, identifier, of_all=False)) if _is_shared() else nullcontext():
-            values[name] = read()
-    return cast("_Value", values[name])
+    values = _known(service, identifier, of)
+    if name in values:
+        return cast("_Value", values[name])
+    with service.sessions.sharing(_known(service, identifier, "session")) if _is_shared() else nullcontext():
+        value = read()
+    if _known(service, identifier, of) is values:  # nothing has changed while it was read
+        values[name] = value
+    return value
+
+
+def live(
+    service: ChatService, identifier: str, *, seen: LiveTurn | None = None, wait_seconds: float = 0.0
+) -> LiveTurn | None:
+    """Returns the progress of the running turn as `turns.live` does; asks whose it is once while nothing changes."""
+    with service.sessions.sharing(_known(service, identifier, "all")) if _is_shared() else nullcontext():
+        return service.turns.live(identifier, seen=seen, wait_seconds=wait_seconds)
 
 
 def _is_shared() -> bool:
     return delivery.is_served() and not st.session_state.get(_IS_ELSEWHERE)
 
 
-def _known(service: ChatService, identifier: str, *, of_all: bool) -> dict[Hashable, object]:
+def _known(service: ChatService, identifier: str, of: Scope) -> dict[Hashable, object]:
     """Returns what was read of the session since its last change."""
     if not _is_shared():
         return {}
     mark = service.sessions.mark(identifier)
-    now = (identifier, mark if of_all else (mark.session, mark.memory))
-    known: dict[bool, tuple[object, dict[Hashable, object]]] = st.session_state.setdefault(_KNOWN, {})
-    if of_all not in known or known[of_all][0] != now:
-        known[of_all] = now, {}
-    return known[of_all][1]
+    memory = mark.memory._replace(folds=(False, False)) if of == "session" else mark.memory
+    now = (identifier, mark if of == "all" else (mark.session, memory))
+    known: dict[Scope, tuple[object, dict[Hashable, object]]] = st.session_state.setdefault(_KNOWN, {})
+    if of not in known or known[of][0] != now:
+        known[of] = now, {}
+    return known[of][1]

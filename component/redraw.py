@@ -53,7 +53,7 @@ def read(service: ChatService, identifier: str, last: int) -> Shown:
     has_reset = any(turn >= transcript.turns[0].number for turn in transcript.reset_after)
     past = service.folds.past_records(identifier, last=count) if has_reset else ()
     pinned = frozenset(pinned.message_id for pinned in page_state.pins(service, identifier).messages)
-    siblings = reading.once(service, identifier, "siblings", lambda: service.sessions.siblings(identifier), of_all=True)
+    siblings = reading.once(service, identifier, "siblings", lambda: service.sessions.siblings(identifier), of="all")
     return Shown(transcript, records, past, pinned, siblings)
 
 

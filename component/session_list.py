@@ -26,7 +26,7 @@ def read(service: ChatService) -> Sequence[SessionItem]:
     read = partial(service.sessions.list, search=search(), last=shown_count(), also=also, pinned_first=True)
     if not also or has_marked():
         return read()
-    return reading.once(service, also, ("list", search(), shown_count()), read, of_all=True)
+    return reading.once(service, also, ("list", search(), shown_count()), read, of="all")
 
 
 def search() -> str:

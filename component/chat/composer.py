@@ -154,9 +154,11 @@ def _draw_above(page: PageState) -> None:
         with widget.error_box(page.words):
             attaching.draw(page.words)
         over = st.container(key="over")
+    is_running = False
     bar = st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="bar")
     with bar, widget.error_box(page.words):
         now = page_state.look_again(page)
+        is_running = now.session is not None and now.session.is_running
         redraw.note(redraw.COMPOSER, (now.session is not None and now.session.can_stop, now.following.ready))
         with widget.error_box(now.words):
             files = attaching.attached().values()
@@ -173,8 +175,8 @@ def _draw_above(page: PageState) -> None:
         with widget.error_box(now.words):
             summary_panel.draw_opener(now)
     page_state.draw_in_passing()
-    # Drawn last: an answer received meanwhile may have outdated other parts.
-    if not delivery.is_whole():
+    # Drawn last: an answer received meanwhile may have outdated other parts. The end of one that runs is still to come.
+    if not delivery.is_whole() and not is_running:
         redraw.ask(redraw.stale_parts(keeps_order=True) or ())
 
 
@@ -184,7 +186,7 @@ def _gauge(now: PageState, files: Collection[attaching.Kept]) -> Gauge:
     read = partial(now.service.folds.gauge, identifier, options=options, language=language, files=files)
     if identifier is None or files or project_choice.is_on(now.service):  # a folder changes unheard
         return read()
-    return reading.once(now.service, identifier, ("gauge", repr(options), language), read, of_all=True)
+    return reading.once(now.service, identifier, ("gauge", repr(options), language), read, of="all")
 
 
 def _commands(words: Words) -> str:

@@ -49,7 +49,8 @@ def draw_ledger(now: PageState) -> None:
     """Draws what is kept of the user's words in the open chat, with what strikes a line out or restores it."""
     if now.session is None:
         return
-    view, labels = now.service.folds.ledger(now.session.session_id), now.words.ledger
+    identifier, labels = now.session.session_id, now.words.ledger
+    view = reading.once(now.service, identifier, "ledger", lambda: now.service.folds.ledger(identifier))
     if not view.lines:
         return
     standing = [line for line in view.lines if line.state in ("sent", "no_room")]

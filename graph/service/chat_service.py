@@ -413,7 +413,7 @@ def open_service(
         stack.callback(runner.close)
         poller = TurnPoller(opened.chat, opened.program.fingerprints)
         stack.callback(poller.close)
-        watcher = SessionWatcher(opened.chat.database)
+        watcher = SessionWatcher(opened.chat)
         stack.callback(watcher.close)
         side_requests = SideRequestRunner(
             chat_models,

@@ -212,7 +212,7 @@ class Sessions:
             fold_when=row.fold_when or self._settings.fold_when,
             model=row.model or self._models.default_name,
             turn_count=row.turn_count,
-            is_running=self._access.is_busy(session_id),
+            is_running=self._access.is_busy(session_id, is_open=row.is_open),
             fold_failures=failures,
             fold_error_code=code,
             unsent_messages=self._unsent_messages(row),

@@ -681,7 +681,7 @@ class Turns:
         if not rows:
             return Transcript((), 0)
         turns, resets = views_of(self._access, session, rows), self._stores.resets
-        reset_after = resets.turns(session_id)
+        reset_after = resets.turns(session_id) if session.context_from_position else ()
         previous_at = found[0].started_at if len(found) > last else None
         return Transcript(
             turns,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import partial
@@ -11,6 +11,8 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, get_args
 
 from sqlalchemy import (
+    BigInteger,
+    BindParameter,
     ColumnElement,
     Connection,
     Row,
@@ -18,6 +20,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
+    cast,
     delete,
     exists,
     false,
@@ -26,6 +29,7 @@ from sqlalchemy import (
     null,
     or_,
     select,
+    union_all,
     update,
 )
 
@@ -40,6 +44,7 @@ from graph.store.schema import (
     own_instruction_table,
     reset_table,
     session_table,
+    sign_in_table,
     turn_table,
     withdrawn_owner_table,
 )
@@ -179,6 +184,40 @@ _BEGINNING = ROWS.add_columns(
 _ONE_ADMITTED = _ONE_THERE.where(~exists().where(withdrawn_owner_table.c.owner == bindparam("owner")), ~IS_SIGNED_OUT)
 
 
+@dataclass(frozen=True)
+class Revisions:
+    """The revisions of sessions, and what differs with any change of an owner's, by kind and name."""
+
+    rows: Mapping[tuple[str, str], tuple[int, int]]
+
+    def of_session(self, session_id: str) -> int | None:
+        """Returns the session's revision; None before its first change."""
+        row = self.rows.get(("session", session_id))
+        return row and row[0]
+
+    def of_owner(self, owner: str) -> Hashable:
+        """Returns what differs once a session of the owner has changed, or once a sign-in or all access has ended."""
+        return tuple(self.rows.get((kind, owner)) for kind in ("list", "ended", "withdrawn"))
+
+
+_lease, _sign_in, _withdrawn = lease_table.c, sign_in_table.c, withdrawn_owner_table.c
+_NONE: Final = cast(literal(0), BigInteger)
+_sum, _count = cast(func.coalesce(func.sum(_lease.revision), 0), BigInteger), cast(func.count(), BigInteger)
+_of_owners: BindParameter[list[str]] = bindparam("owners", expanding=True)
+_of_sessions: BindParameter[list[str]] = bindparam("sessions", expanding=True)
+_REVISIONS: Final = union_all(
+    select(literal("session"), _lease.session_id, _lease.revision, _NONE).where(_lease.session_id.in_(_of_sessions)),
+    select(literal("list"), _session.owner, _sum, _count)
+    .select_from(session_table.outerjoin(lease_table, _lease.session_id == _session.session_id))
+    .where(_session.owner.in_(_of_owners))
+    .group_by(_session.owner),
+    select(literal("ended"), _sign_in.owner, _count, _NONE)
+    .where(_sign_in.owner.in_(_of_owners), _sign_in.ended_at.is_not(None))
+    .group_by(_sign_in.owner),
+    select(literal("withdrawn"), _withdrawn.owner, _NONE, _NONE).where(_withdrawn.owner.in_(_of_owners)),
+)
+
+
 class SessionStore:
     """Stores sessions; changing one raises `NotFoundError` if no session of its owner has the id."""
 
@@ -298,6 +337,13 @@ class SessionStore:
             if connection.execute(change).rowcount == 0:
                 raise NotFoundError(session_id)
             _end_changed_front(connection, session_id, values)
+
+    def revisions(self, session_ids: Collection[str], owners: Collection[str]) -> Revisions:
+        """Returns the revisions of these sessions and of what the pages of these owners list, in one statement."""
+        asked = {"sessions": list(session_ids), "owners": list(owners)}
+        with self._database.read() as connection:
+            rows = connection.execute(_REVISIONS, asked).tuples()
+            return Revisions({(kind, name): (number, count) for kind, name, number, count in rows})
 
     def siblings(self, session: SessionRow) -> dict[int, tuple[str, ...]]:
         """Returns by turn the owner's sessions that part there, this one included, the oldest first.

@@ -11,12 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from graph.store.database import Database
-from graph.store.revision import Revisions, read_revisions
+from graph.store.session import Revisions
+from graph.store.stores import ChatStores
 from graph.value.error import StoreError, TurnfoldError
 
 _LOG = logging.getLogger(__name__)
 WATCH_SECONDS: Final = 1.0
+_PAUSE_SECONDS: Final = 0.1  # changes rarely come alone
 KEPT_SECONDS: Final = 10.0
 
 
@@ -95,17 +96,17 @@ class _Tab:
 class SessionWatcher:
     """Knows at any moment whether a session has changed, by this process at once, by others within a second."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, stores: ChatStores) -> None:
+        self._read = stores.sessions.revisions
         self._serials = itertools.count(1)
         self._commits = 0
         self._sessions: dict[str, _Known] = {}
         self._owners: dict[str, _Known] = {}
         self._tabs: dict[str, _Tab] = {}
         self._changed = threading.Condition()
-        self._is_closed = False
+        self._has_news = self._is_closed = False
         self._thread: threading.Thread | None = None
-        database.on_change(self._note)
+        stores.database.on_change(self._note)
 
     def mark(self, owner: str, session_id: str, memory: Memory) -> Mark:
         """Returns the session's mark; reads the tables if it wasn't asked for lately. Raises `StoreError`."""
@@ -164,7 +165,7 @@ class SessionWatcher:
             session = self._sessions.setdefault(session_id, _Known(None, next(self._serials)))
             owned = self._owners.setdefault(owner, _Known(None, next(self._serials)))
             serials = session.serial, owned.serial
-        found = read_revisions(self._database, [session_id], [owner])
+        found = self._read([session_id], [owner])
         with self._changed:
             if (session.serial, owned.serial) == serials:
                 session.read, owned.read = found.of_session(session_id), found.of_owner(owner)
@@ -178,18 +179,26 @@ class SessionWatcher:
                 if known is not None:
                     known.read = known.read + 1 if isinstance(known.read, int) else None
                     known.serial = next(self._serials)
+                    self._has_news = True
+            self._changed.notify_all()
 
     def _run(self) -> None:
-        is_reading = True
+        is_reading, look_at = True, 0.0
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._tabs or self._sessions or self._is_closed)
-                self._changed.wait_for(lambda: self._is_closed, WATCH_SECONDS)
+                self._changed.wait_for(lambda: self._has_news or self._is_closed, look_at - time.monotonic())
+                self._changed.wait_for(lambda: self._is_closed, _PAUSE_SECONDS)
                 if self._is_closed:
                     return
+                self._has_news = False
                 sessions, owners = self._watched()
+            if time.monotonic() < look_at:
+                self._wake()
+                continue
+            look_at = time.monotonic() + WATCH_SECONDS - _PAUSE_SECONDS
             try:
-                found = read_revisions(self._database, sessions, owners)
+                found = self._read(sessions, owners)
                 is_reading = True
             except StoreError as error:
                 if is_reading:

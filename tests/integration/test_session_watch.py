@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import pytest
 from sqlalchemy import event
@@ -49,15 +51,21 @@ class Tab:
         self.chat.service.sessions.leave(self.name)
 
 
-def statements_while(seconds: float) -> list[str]:
+@contextmanager
+def noted_statements() -> Iterator[list[str]]:
     seen: list[str] = []
 
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
         seen.append(statement)
 
     event.listen(Engine, "before_cursor_execute", note)
-    time.sleep(seconds)
+    yield seen
     event.remove(Engine, "before_cursor_execute", note)
+
+
+def statements_while(seconds: float) -> list[str]:
+    with noted_statements() as seen:
+        time.sleep(seconds)
     return seen
 
 
@@ -106,3 +114,22 @@ def test_many_tabs_at_rest_cost_one_statement_a_second_and_none_costs_nothing(op
             tab.is_there = False
             tab.follow(None)
         chat.wait_until(lambda: not statements_while(2 * WATCH_SECONDS))
+
+
+def test_what_a_page_reads_at_once_shares_what_is_the_same(chat: Chat) -> None:
+    chat.say("한 번만 읽을 대화입니다.")
+    chat.wait_for_folds()
+    service, session_id, known = chat.service, chat.session_id, dict[Hashable, Any]()
+    reads: list[Callable[[], object]] = [
+        partial(service.sessions.get, session_id),
+        partial(service.folds.pins, session_id),
+        partial(service.folds.next_fold, session_id, strategy="interval"),
+        partial(service.folds.gauge, session_id),
+    ]
+    alone = [read() for read in reads]
+    with service.sessions.sharing(known), noted_statements() as shared:
+        assert [read() for read in reads] == alone
+    assert len({*shared}) == len(shared)
+    with noted_statements() as each:
+        assert [read() for read in reads] == alone
+    assert len(each) > len(shared)
