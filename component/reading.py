@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, TypeVar, cast
 
@@ -14,13 +14,13 @@ from component.bridge import delivery
 if TYPE_CHECKING:
     from graph.service import ChatService
     from graph.value.record import Record
-    from graph.value.view import LiveTurn, SessionView, Transcript
+    from graph.value.view import SessionView, Transcript
 
 _Value = TypeVar("_Value")
 Scope = Literal["session", "folds", "all"]
 _KNOWN: Final = "known_reads"
 _IS_ELSEWHERE: Final = "runs_elsewhere"
-_MOST_TURNS: Final = "most_turns"
+_TURNS: Final = "read_turns"
 _MOST_RECORDS: Final = 16
 
 
@@ -36,10 +36,13 @@ def session(service: ChatService, identifier: str) -> SessionView:
 
 
 def transcript(service: ChatService, identifier: str, last: int) -> Transcript:
-    """Returns the newest `last` turns, perhaps of more that were read."""
-    most: int = max(last, _known(service, identifier, "session").get(_MOST_TURNS, 0))  # type: ignore[call-overload]  # a number
+    """Returns the newest `last` turns, of as many as were asked for before if it is one: more will be asked for."""
+    state, known = st.session_state, _known(service, identifier, "session")
+    if last > 1:
+        state[_TURNS] = last
+    most = max(last, cast("int", known.get(_TURNS, state.get(_TURNS, 1))))
     read = once(service, identifier, ("turns", most), lambda: service.turns.transcript(identifier, last=most))
-    _known(service, identifier, "session")[_MOST_TURNS] = most
+    known[_TURNS] = most
     left = len(read.turns) - last
     if left <= 0:
         return read
@@ -67,19 +70,21 @@ def once(
     values = _known(service, identifier, of)
     if name in values:
         return cast("_Value", values[name])
-    with service.sessions.sharing(_known(service, identifier, "session")) if _is_shared() else nullcontext():
+    with shared(service, identifier, "session"):
         value = read()
     if _known(service, identifier, of) is values:  # nothing has changed while it was read
         values[name] = value
     return value
 
 
-def live(
-    service: ChatService, identifier: str, *, seen: LiveTurn | None = None, wait_seconds: float = 0.0
-) -> LiveTurn | None:
-    """Returns the progress of the running turn as `turns.live` does; asks whose it is once while nothing changes."""
-    with service.sessions.sharing(_known(service, identifier, "all")) if _is_shared() else nullcontext():
-        return service.turns.live(identifier, seen=seen, wait_seconds=wait_seconds)
+@contextmanager
+def shared(service: ChatService, identifier: str | None, of: Scope = "all") -> Iterator[None]:
+    """Has what is read within share what each would read of the session."""
+    if identifier is None or not _is_shared():
+        yield
+        return
+    with service.sessions.sharing(_known(service, identifier, of)):
+        yield
 
 
 def _is_shared() -> bool:

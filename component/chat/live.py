@@ -230,7 +230,8 @@ def _follow(now: PageState, identifier: str, number: int) -> None:
     # In one container, which the ended answer's first element replaces whole: else parts stay beside it for a moment.
     with error_box(now.words), st.container():
         try:
-            turn = reading.live(now.service, identifier)
+            with reading.shared(now.service, identifier):
+                turn = now.service.turns.live(identifier)
             if turn is not None and turn.number == number:
                 _draw_running(now, identifier, turn, waits=not is_fresh)
             elif is_fresh:
@@ -314,7 +315,8 @@ def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: boo
         if delivery.is_wanted():
             break
         seen = turn
-        following = reading.live(now.service, identifier, seen=seen, wait_seconds=_PAUSE_SECONDS)
+        with reading.shared(now.service, identifier):
+            following = now.service.turns.live(identifier, seen=seen, wait_seconds=_PAUSE_SECONDS)
         if following is None or following.number != seen.number:
             ended = reading.transcript(now.service, identifier, 1).turns[-1]
             answer.show(ended.answer_text, is_whole=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 import streamlit as st
 
-from component import action, page_state, redraw, widget
+from component import action, page_state, reading, redraw, widget
 from component.bridge import delivery
 from component.format import escape_label, format_count
 from component.page_state import PageState
@@ -34,17 +34,18 @@ def draw(now: PageState) -> None:
         if choice.is_too_much:
             st.markdown(f":small[:orange[:material/report: {labels.too_much}]]")
         tools = [tool for server in choice.servers for tool in server.tools]
-        reading, others = ([tool.offered for tool in tools if tool.asks is asks] for asks in (False, True))
-        if reading and others:
-            widget.draw_action(labels.reading, "reading_tools", "visibility", action.choose_tools, reading, others)
+        only_read, others = ([tool.offered for tool in tools if tool.asks is asks] for asks in (False, True))
+        if only_read and others:
+            widget.draw_action(labels.reading, "reading_tools", "visibility", action.choose_tools, only_read, others)
         are_to_come = [_draw_server(now, server) for server in choice.servers]
         if any(are_to_come):
             _await(now, choice)
 
 
 def _choice(now: PageState) -> McpChoice:
-    model = page_state.chosen(page_state.MODEL)
-    return now.service.mcp.choices(page_state.session_id() or "", chosen=page_state.new_tools(), model=model)
+    model, identifier = page_state.chosen(page_state.MODEL), page_state.session_id()
+    with reading.shared(now.service, identifier, "session"):
+        return now.service.mcp.choices(identifier or "", chosen=page_state.new_tools(), model=model)
 
 
 @delivery.fragment(run_every=_AWAIT_SECONDS)

@@ -99,12 +99,16 @@ class SessionAccess:
             return None
 
     def _check_end(self) -> None:
-        if self.is_ended():
+        if self.sign_in is not None and self.sign_in.until <= self.clock():
             raise SignInError("ended")
 
     def is_ended(self) -> bool:
         """Whether the sign-in has run out."""
-        return self.sign_in is not None and self.sign_in.until <= self.clock()
+        try:
+            self._check_end()
+        except SignInError:
+            return True
+        return False
 
     def is_busy(self, session_id: str, *, is_open: bool = True) -> bool:
         """Whether a turn of the session runs in any process, or a manual compaction in this one.
