@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from component import page_state, reading
+from graph.value.error import NotFoundError
 
 if TYPE_CHECKING:
     from graph.service import ChatService
@@ -26,7 +27,10 @@ def read(service: ChatService) -> Sequence[SessionItem]:
     read = partial(service.sessions.list, search=search(), last=shown_count(), also=also, pinned_first=True)
     if not also or has_marked():
         return read()
-    return reading.once(service, also, ("list", search(), shown_count()), read, of="all")
+    try:
+        return reading.once(service, also, ("list", search(), shown_count()), read, of="all")
+    except NotFoundError:  # the open one was deleted
+        return read()
 
 
 def search() -> str:

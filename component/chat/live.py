@@ -205,16 +205,16 @@ def watch(now: PageState, drawn: SessionView) -> None:
     identifier, sessions = drawn.session_id, now.service.sessions
     with error_box(now.words):
         is_asked_for = delivery.is_asked_for()
-        if delivery.is_served():
-            # What waits until a dialog or a form is closed is looked at again until then.
-            is_held = dialog.is_open() or dialog.has_form(dialog.PANEL)
-            seen = sessions.mark(identifier) if is_asked_for and not is_held else None
-            again_seconds = LOOK_SECONDS if redraw.is_restless() else None
-            wake = delivery.waker(redraw.WATCH)
-            sessions.follow(identifier, delivery.tab(), wake, seen=seen, again_seconds=again_seconds)
-        if not is_asked_for or dialog.is_open():
-            return
         try:
+            if delivery.is_served():
+                # What waits until a dialog or a form is closed is looked at again until then.
+                is_held = dialog.is_open() or dialog.has_form(dialog.PANEL)
+                seen = sessions.mark(identifier) if is_asked_for and not is_held else None
+                again_seconds = LOOK_SECONDS if redraw.is_restless() else None
+                wake = delivery.waker(redraw.WATCH)
+                sessions.follow(identifier, delivery.tab(), wake, seen=seen, again_seconds=again_seconds)
+            if not is_asked_for or dialog.is_open():
+                return
             session = reading.session(now.service, identifier)
         except NotFoundError:
             st.rerun()

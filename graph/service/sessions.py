@@ -232,8 +232,15 @@ class Sessions:
     def mark(self, session_id: str) -> Mark:
         """Returns what is equal as long as what a page shows of the session holds; see `SessionWatcher`.
 
-        What other servers change shows within a second, and what an owner who isn't let in any more sees isn't asked.
+        What other servers change shows within a second, and so does that an owner isn't let in any more.
         """
+        mark, access, user = self._mark(session_id), self._access, (self._owner, self._access.sign_in)
+        if access.is_ended() or not access.watcher.is_admitted(session_id, user, mark):
+            access.own(session_id)
+            access.watcher.admit(session_id, user, mark)
+        return mark
+
+    def _mark(self, session_id: str) -> Mark:
         access, models, projects = self._access, self._models, self._project_turns
         log = access.runner.running(session_id)
         memory = Memory(
@@ -256,7 +263,8 @@ class Sessions:
         again_seconds: float | None = None,
     ) -> None:
         """Has a tab that shows the session woken while its mark isn't the one seen; see `SessionWatcher.follow`."""
-        look = partial(self.mark, session_id)
+        self._access.own(session_id)
+        look = partial(self._mark, session_id)
         follow = self._access.watcher.follow
         follow(tab, self._owner, session_id, look=look, wake=wake, seen=seen, again_seconds=again_seconds)
 

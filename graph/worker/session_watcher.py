@@ -71,6 +71,7 @@ class _Known:
     read: Hashable
     serial: int
     asked_at: float = field(default_factory=time.monotonic)
+    admitted: dict[Hashable, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +121,17 @@ class SessionWatcher:
             session.asked_at = owned.asked_at = time.monotonic()
             self._start()
             return Mark(session.serial, owned.serial, self._commits, memory)
+
+    def is_admitted(self, session_id: str, user: Hashable, mark: Mark) -> bool:
+        """Whether `admit` was called for this user, and nothing that was read then has changed."""
+        known = self._sessions.get(session_id)
+        return known is not None and known.admitted.get(user) == (mark.session, mark.owner)
+
+    def admit(self, session_id: str, user: Hashable, mark: Mark) -> None:
+        """Notes that the session is this user's, as read after the mark was."""
+        known = self._sessions.get(session_id)
+        if known is not None:
+            known.admitted[user] = mark.session, mark.owner
 
     def follow(
         self,

@@ -48,6 +48,9 @@ from tests.fake.sign_in import PROVIDER
 
 # What a method needs beside the session's id.
 ARGUMENTS: Final[dict[str, object]] = {
+    "tab": "a-tab",
+    "wake": lambda: True,
+    "seen": None,
     "strategy": "interval",
     "reference": "image:none",
     "text": question(9),
@@ -89,6 +92,8 @@ PARTS: Final = {
 }
 # Methods without a session's id: the server's, the same for every owner ...
 OF_THE_SERVER: Final = {
+    "sessions.leave",
+    "sessions.sharing",
     "for_owner",
     "health",
     "metrics",
