@@ -192,6 +192,11 @@ class Database(ABC):
         self._tell(changed)
 
     @property
+    def is_sharing(self) -> bool:
+        """Whether this thread is within a `sharing` block."""
+        return getattr(self._shared, "known", None) is not None
+
+    @property
     def is_writing(self) -> bool:
         """Whether this thread is within a `writing` block, whose changes may still be rolled back."""
         return getattr(self._shared, "writer", None) is not None

@@ -272,9 +272,13 @@ class SessionStore:
         """Returns the session for a worker, even if marked as deleted; raises `NotFoundError`."""
         return self._one(_ONE, session_id, owner)
 
-    def beginning(self, session_id: str) -> tuple[SessionRow, TurnRow | None, int, str]:
-        """Returns a session with its last turn, the first turn after its last reset, and its owner's instructions."""
-        return self._database.once(("beginning", session_id), partial(self._beginning, session_id))
+    def beginning(self, session_id: str, *, is_shared: bool = True) -> tuple[SessionRow, TurnRow | None, int, str]:
+        """Returns a session with its last turn, the first turn after its last reset, and its owner's instructions.
+
+        `is_shared`: from memory within `Database.sharing`.
+        """
+        read = partial(self._beginning, session_id)
+        return self._database.once(("beginning", session_id), read) if is_shared else read()
 
     def _beginning(self, session_id: str) -> tuple[SessionRow, TurnRow | None, int, str]:
         with self._database.read() as connection:

@@ -115,6 +115,9 @@ class ChatStores:
             from_turn = 1 if whole_turns is None else max(1, row.turn_count - whole_turns)
             state = self._states.get(session_id)
             if state is None or state.row.context_revision != row.context_revision or state.from_turn > from_turn:
+                if self.database.is_sharing:
+                    # A row from memory may be older than what is read now, and must not lend it its revision.
+                    row, last, first_turn, for_all = self.sessions.beginning(session_id, is_shared=False)
                 state = self._read(row, first_turn=first_turn, from_turn=from_turn)
                 if row.context_revision is not None and not self.database.is_writing:
                     self._states.put(session_id, state)
