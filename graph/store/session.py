@@ -346,8 +346,8 @@ class SessionStore:
         """Returns the revisions of these sessions and of what the pages of these owners list, in one statement."""
         asked = {"sessions": list(session_ids), "owners": list(owners)}
         with self._database.read() as connection:
-            rows = connection.execute(_REVISIONS, asked).tuples()
-            return Revisions({(kind, name): (number, count) for kind, name, number, count in rows})
+            rows = connection.execute(_REVISIONS, asked)
+            return Revisions({(row[0], row[1]): (row[2], row[3]) for row in rows})
 
     def siblings(self, session: SessionRow) -> dict[int, tuple[str, ...]]:
         """Returns by turn the owner's sessions that part there, this one included, the oldest first.

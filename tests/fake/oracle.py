@@ -67,7 +67,8 @@ def check_cover(truth: Truth, started: int) -> None:
 def check_state(chat: Chat) -> None:
     """What the service knows of the session, carried on by its turns, is what its tables say."""
     stores = chat.service._engine.stores.chat  # noqa: SLF001  # nobody but a test asks for both
-    assert stores.state(chat.session_id) == replace(stores, _states=Newest(1)).state(chat.session_id)
+    with stores.database.reading():  # of one moment: a title may come at any
+        assert stores.state(chat.session_id) == replace(stores, _states=Newest(1)).state(chat.session_id)
 
 
 def check_request(sent: Sequence[AnyMessage], question: str) -> None:
