@@ -23,7 +23,7 @@ _PIPED_END: Final = (
 # As Open WebUI writes thoughts into a message, with a line above them that says how long they took.
 _DETAILS: Final = (
     rf"<details(?=\s[^<>]{{0,200}}?\btype=[\"']?\w{{0,16}}?{_OF_THOUGHT})[^<>]{{0,300}}>"
-    r"(?:\s{0,9}<summary>[^<>]{0,100}</summary>|(?=\s{0,9}(?:[^\s<]|<(?!s))))"
+    r"(?:\s{0,9}<summary>[^<>]{0,100}</summary>|(?=\s{0,9}(?:[^\s<]|<(?!s|\Z))))"
 )
 # Words that thoughts begin with; "analysis" only where more follows at once.
 _BEGINNINGS: Final = (
@@ -70,11 +70,11 @@ _IN_WORDS_CHARS: Final = 24
 # What may be the beginning of any of these, until the next piece has come.
 _BEGUN: Final = re.compile(
     r"<[|｜]?/?(?:[\w:.▁-]{1,60}[|｜ ]?)?|<\|begin\|>\w{0,9}(?:<\|?\w{0,7}\|?)?|<\|channel>\s?\w{0,7}"
-    r"|<details\s[^<>]{0,300}(?:>\s{0,9}(?:<s\w{0,6}(?:>[^<>]{0,100}(?:<[^<>]{0,9})?)?)?)?"
+    r"|<details\s[^<>]{0,300}(?:>\s{0,9}(?:<(?:s\w{0,6}(?:>[^<>]{0,100}(?:<[^<>]{0,9})?)?)?)?)?"
     r"|◁/?\w{0,5}|\[/?[\w| ]{0,24}\]?",
     re.IGNORECASE,
 )
-_MOST_BEGUN_CHARS: Final = 64
+_MOST_BEGUN_CHARS: Final = 448  # of the beginning of details with their summary
 _FIRST_SIGNS: Final = "<◁["
 _MOST_HEAD_CHARS: Final = 200
 # An answer that mentions so many end tags is about them; each costs a look at all of the text before it.

@@ -146,12 +146,10 @@ class _Recorder(BaseCallbackHandler):
 
 
 def _lasting(body: Body) -> Body:
-    """The body without the thoughts that go back with the calls of the open turn."""
-    messages = body["messages"]
-    last = max(place for place, message in enumerate(messages) if message["role"] == "user")
+    """The body without the thoughts that go back with calls."""
     given_back = ("reasoning_content", "reasoning_details")
     sent = [
-        {name: value for name, value in message.items() if place < last or name not in given_back}
-        for place, message in enumerate(messages)
+        {name: value for name, value in message.items() if not message.get("tool_calls") or name not in given_back}
+        for message in body["messages"]
     ]
     return {**body, "messages": sent}

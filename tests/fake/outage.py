@@ -51,14 +51,15 @@ class Outage:
     @contextmanager
     def of(self, database: Database) -> Iterator[None]:
         """Has this database be the one, for the block."""
-        event.listen(database.engine.pool, "checkout", self._refuse)
-        event.listen(database.engine, "commit", self._keep_silent)
+        engine = getattr(database.engine, "_proxied", database.engine)  # that of readers and of writers
+        event.listen(engine.pool, "checkout", self._refuse)
+        event.listen(engine, "commit", self._keep_silent)
         try:
             yield
         finally:
             self.end()
-            event.remove(database.engine, "commit", self._keep_silent)
-            event.remove(database.engine.pool, "checkout", self._refuse)
+            event.remove(engine, "commit", self._keep_silent)
+            event.remove(engine.pool, "checkout", self._refuse)
 
     def stores(self, settings: Settings, clock: Callable[[], datetime]) -> AbstractContextManager[Stores]:
         """Opens the stores over it; what `open_service` takes as `stores`."""

@@ -164,15 +164,16 @@ def cut(stores: StoreSet) -> None:
 
 
 def test_what_takes_too_long_is_busy(stores: StoreSet) -> None:
-    def rename_in_a_hurry(setting: str) -> None:
+    def write_in_a_hurry(setting: str) -> None:
         with stores.database.write() as connection:
             connection.execute(text(f"SET LOCAL {setting} = 50"))
             connection.execute(update(session_table).values(title="late"))
+            connection.execute(update(lease_table).values(host="late"))
 
     stores.make_session()
     for setting in ("statement_timeout", "lock_timeout"):
         with stores.database.write(session_id=SESSION), pytest.raises(DatabaseBusyError):
-            rename_in_a_hurry(setting)
+            write_in_a_hurry(setting)
     assert stores.sessions.get(SESSION, OWNER).title == ""
 
 
