@@ -165,10 +165,10 @@ def waker(key: str) -> Callable[[], bool]:
     def run(session: AppSession) -> None:
         # None of these has a public name. Streamlit's own request would take the widgets as of the last run again, and
         # undo what was pressed since.
-        if session._scriptrunner is None and session._state is AppSessionState.APP_NOT_RUNNING:  # noqa: SLF001
-            before = session._client_state  # noqa: SLF001
+        if session._scriptrunner is None and session._state is AppSessionState.APP_NOT_RUNNING:  # noqa: SLF001  # see above
+            before = session._client_state  # noqa: SLF001  # see above
             with suppress(StreamlitAPIException):  # the page shows something else by now
-                wanted = session._fragment_storage.resolve_target(key)  # noqa: SLF001
+                wanted = session._fragment_storage.resolve_target(key)  # noqa: SLF001  # see above
                 request = RerunData(
                     query_string=before.query_string,
                     page_script_hash=before.page_script_hash,
@@ -176,7 +176,7 @@ def waker(key: str) -> Callable[[], bool]:
                     is_auto_rerun=True,
                     context_info=about,
                 )
-                session._create_scriptrunner(request)  # noqa: SLF001
+                session._create_scriptrunner(request)  # noqa: SLF001  # see above
 
     def wake() -> bool:
         session, loop = _app_session(identifier), _Server.loop

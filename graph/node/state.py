@@ -89,7 +89,6 @@ class TurnContext:
         is_resumed: The turn goes on behind a program's answers to its calls.
         thinking: How much the model is to think, "" for its own measure.
         looked_up: Turns set before the question for a model that can't call `recall`.
-        struck: The lines of the ledger that the user struck out or restored.
         ledger_tokens: The room for the ledger's lines.
         mcp_tools: Tools of MCP servers offered in this turn, by server and name.
         mcp_allowed: Those whose calls the user has allowed in this chat, by `allowance_of`.
@@ -119,7 +118,6 @@ class TurnContext:
     is_resumed: bool = False
     tools_off: frozenset[str] = frozenset()
     pins: tuple[Pin, ...] = ()
-    struck: Mapping[str, bool] = field(default_factory=dict)
     ledger_tokens: int = LEDGER_TOKENS
     thinking: Thinking = ""
     looked_up: tuple[int, ...] = ()
@@ -145,7 +143,7 @@ class TurnContext:
             volatile=self.volatile,
             before=self.before,
             pins=self.pins,
-            struck=self.struck,
+            struck=self.state.row.strikes,
             ledger_tokens=self.ledger_tokens,
         )
 

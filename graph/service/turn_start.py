@@ -109,7 +109,6 @@ class TurnStarter:
             is_resumed=bool(resumed),
             tools_off=frozenset(session.tools_off),
             pins=state.pins if strategy.sends_records else (),
-            struck=session.strikes,
             thinking=session.thinking,
             mcp_tools=mcp_tools,
             mcp_allowed=frozenset(session.mcp_allowed),

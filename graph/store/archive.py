@@ -186,32 +186,18 @@ class Archive:
         return self.live_within(session_id, [(from_position, None)], from_turn=from_turn)
 
     def live_within(
-        self,
-        session_id: str,
-        spans: Sequence[tuple[int, int | None]],
-        *,
-        from_turn: int = 1,
-        limit: int | None = None,
+        self, session_id: str, spans: Sequence[tuple[int, int | None]], *, from_turn: int = 1
     ) -> list[ArchivedMessage]:
-        """Returns the live messages in these ranges of positions, in order.
+        """Returns the live messages in these ranges of positions, in order, from a turn on.
 
-        Args:
-            session_id: The session.
-            spans: First and last position of each range; None for the newest position.
-            from_turn: The first turn to read.
-            limit: Maximum number, oldest first; None for all.
+        A range is its first and last position; None for the newest position.
         """
-        return [to_archived(row) for row in self._rows_within(session_id, spans, from_turn=from_turn, limit=limit)]
+        return self.uncovered(session_id, spans, from_turn=from_turn)[0]
 
     def _rows_within(
-        self,
-        session_id: str,
-        spans: Sequence[tuple[int, int | None]],
-        *,
-        from_turn: int = 1,
-        limit: int | None = None,
+        self, session_id: str, spans: Sequence[tuple[int, int | None]], *, from_turn: int
     ) -> Sequence[Row[*tuple[Any, ...]]]:
-        if limit is None and len(spans) == 1 and spans[0][1] is None:  # a statement built once: each turn reads so
+        if len(spans) == 1 and spans[0][1] is None:  # a statement built once: each turn reads so
             query: Select[Any] = _FROM
             parameters = {"of_session": session_id, "first": spans[0][0], "of_turn": from_turn}
         else:
@@ -220,7 +206,7 @@ class Archive:
                 for first, last in spans
             ]
             query, parameters = _live(session_id).where(or_(*ranges), _message.turn >= from_turn), {}
-            query = query.order_by(_message.position).limit(limit)
+            query = query.order_by(_message.position)
         with self._database.read() as connection:
             return connection.execute(query, parameters).all()
 

@@ -136,7 +136,6 @@ class NextInputs:
             tools_off=frozenset(session.tools_off),
             mcp_tools=self._deps.tools_of_servers(session.mcp_tools),
             pins=known.pins if strategy.sends_records else (),
-            struck=session.strikes,
             has_files=has_long or known.has_long_files,
         )
         request = ContextRequest(

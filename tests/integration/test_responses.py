@@ -245,16 +245,22 @@ def test_items_that_leave_out_a_call_are_taken_and_results_alone_are_not(
 PICTURE: Final = "data:image/png;base64,iVBORw0KGgo="
 
 
-@pytest.mark.parametrize("is_whole", [True, False], ids=["whole", "by id"])
-def test_nothing_stands_between_results_and_the_words_behind_them(
-    server: FakeOpenAI, client: openai.OpenAI, sent: dict[str, Any], *, is_whole: bool
-) -> None:
+def begun_with_a_call(server: FakeOpenAI, client: openai.OpenAI, sent: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Returns what was asked, the response that calls a tool, and the call."""
     sent |= {"tools": [LOOK]}
     server.script(tools(FIRST))
     asked: Any = [{"role": "user", "content": "Take a screenshot."}]
     first = client.responses.create(input=asked, **sent)
     (call,) = first.output
-    picture = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo="}
+    return asked, first, call
+
+
+@pytest.mark.parametrize("is_whole", [True, False], ids=["whole", "by id"])
+def test_nothing_stands_between_results_and_the_words_behind_them(
+    server: FakeOpenAI, client: openai.OpenAI, sent: dict[str, Any], *, is_whole: bool
+) -> None:
+    asked, first, call = begun_with_a_call(server, client, sent)
+    picture = {"type": "input_image", "image_url": PICTURE}
     new = [
         output(call.call_id, "done"),
         {"role": "user", "content": [{"type": "input_text", "text": "Here:"}, picture]},
@@ -273,11 +279,7 @@ def test_nothing_stands_between_results_and_the_words_behind_them(
 def test_a_picture_of_a_result_is_the_results(
     chat: Chat, server: FakeOpenAI, client: openai.OpenAI, sent: dict[str, Any], *, is_whole: bool
 ) -> None:
-    sent |= {"tools": [LOOK]}
-    server.script(tools(FIRST))
-    asked: Any = [{"role": "user", "content": "Take a screenshot."}]
-    first = client.responses.create(input=asked, **sent)
-    (call,) = first.output
+    asked, first, call = begun_with_a_call(server, client, sent)
     parts = [
         {"type": "input_text", "text": "Here:"},
         {"type": "input_image", "image_url": PICTURE, "detail": "auto"},
